@@ -1,0 +1,1152 @@
+"""Fresh wrong and right answers to the assignment on sentence-BERT, written from the text that students read."""
+
+from fresh import Fresh
+
+from course_tools.grading.assignments.mutants import RightAnswer
+
+
+def fresh(
+    kind: str, test: str, cell: str, *rows: tuple[str, str, str, str]
+) -> list[Fresh]:
+    """Mutants of one answer cell: name, mistake, text in the reference, text to put there."""
+    return [
+        Fresh(name, mistake, kind, test, {cell: (old, new)})
+        for name, mistake, old, new in rows
+    ]
+
+
+TOTAL = "    total = hidden.masked_fill(~mask[:, :, None], 0).sum(dim=1, dtype=precise)  # [B, D]"
+MEAN = "    return (total / mask.sum(dim=1, keepdim=True)).to(hidden.dtype)"
+CLS = """    first = mask.int().argmax(dim=1)  # [B]
+    return hidden[torch.arange(len(hidden), device=hidden.device), first]"""
+MAX = "    return hidden.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)"
+POOLING = [
+    *fresh(
+        "numerics",
+        "pool-mean",
+        "mean",
+        (
+            "mean_float32_for_float64",
+            "adds up in float32 whatever the states are, float64 among them",
+            "torch.promote_types(hidden.dtype, torch.float32)",
+            "torch.float32",
+        ),
+        (
+            "mean_number_plus_epsilon",
+            "adds 1e-6 to the number of tokens",
+            "mask.sum(dim=1, keepdim=True)",
+            "(mask.sum(dim=1, keepdim=True) + 1e-6)",
+        ),
+        (
+            "mean_padding_times_zero",
+            "multiplies padding by 0, which leaves nan a nan",
+            "hidden.masked_fill(~mask[:, :, None], 0).sum(dim=1, dtype=precise)",
+            "(hidden * mask[:, :, None]).sum(dim=1, dtype=precise)",
+        ),
+        (
+            "mean_nan_to_num",
+            "makes every nan a 0, also where a real token has one",
+            TOTAL,
+            "    total = (hidden.nan_to_num() * mask[:, :, None]).sum(dim=1, dtype=precise)",
+        ),
+        (
+            "mean_half_only_for_float16",
+            "adds float16 up in float32, but bfloat16 as it is",
+            "torch.promote_types(hidden.dtype, torch.float32)",
+            "torch.float32 if hidden.dtype == torch.float16 else hidden.dtype",
+        ),
+        (
+            "mean_sum_comes_back_as_half",
+            "turns the sum into the type of the states before it divides",
+            MEAN,
+            "    return total.to(hidden.dtype) / mask.sum(dim=1, keepdim=True).to(hidden.dtype)",
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "pool-mean",
+        "mean",
+        (
+            "mean_first_token_gets_no_gradient",
+            "detaches [CLS]",
+            TOTAL,
+            "    hidden = torch.cat([hidden[:, :1].detach(), hidden[:, 1:]], dim=1)\n"
+            + TOTAL,
+        ),
+    ),
+    *fresh(
+        "state",
+        "pool-mean",
+        "mean",
+        (
+            "mean_zeros_padding_in_place",
+            "sets padding to 0 in the states that it is given",
+            TOTAL,
+            "    hidden[~mask] = 0\n" + TOTAL,
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "pool-mean",
+        "mean",
+        (
+            "mean_padding_on_one_side",
+            "takes the tokens from the first real one to the last, whatever the mask has between",
+            TOTAL,
+            "    count = mask.flip(1).int().cumsum(dim=1).flip(1) > 0\n    mask = (mask.int().cumsum(dim=1) > 0) & count\n"
+            + TOTAL,
+        ),
+        (
+            "mean_of_128_tokens",
+            "looks at the first 128 positions alone",
+            "    precise = ",
+            "    hidden, mask = hidden[:, :128], mask[:, :128]\n    precise = ",
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "pool-first",
+        "first-max",
+        (
+            "cls_as_the_first_row_has_it",
+            "looks at the first row alone to know whether padding stands in front",
+            CLS,
+            "    if mask[0, 0]:\n        return hidden[:, 0]\n" + CLS,
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "pool-first",
+        "first-max",
+        (
+            "cls_as_a_sum_with_nan",
+            "multiplies by a row of zeros and a one, so nan in padding spreads",
+            CLS,
+            "    first = torch.nn.functional.one_hot(mask.int().argmax(dim=1), mask.shape[1])\n    return (hidden * first[:, :, None]).sum(dim=1)",
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "pool-first",
+        "first-max",
+        (
+            "cls_detached",
+            "gives the values of [CLS] without gradient",
+            "    return hidden[torch.arange(len(hidden), device=hidden.device), first]",
+            "    return hidden.detach()[torch.arange(len(hidden), device=hidden.device), first]",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "pool-max",
+        "first-max",
+        (
+            "max_padding_at_minus_ten_thousand",
+            "fills padding with -1e4, which is larger than some states",
+            "-torch.inf",
+            "-1e4",
+        ),
+        (
+            "max_padding_at_the_least_half",
+            "fills padding with -65504, the least float16, also for float32",
+            "-torch.inf",
+            "-65504.0",
+        ),
+        (
+            "max_padding_subtracted",
+            "subtracts 6e4 from padding, so that nan stays and what is larger wins",
+            MAX,
+            "    return (hidden - (~mask[:, :, None]).to(hidden.dtype) * 6e4).amax(dim=1)",
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "pool-max",
+        "first-max",
+        (
+            "max_detached",
+            "gives the largest without gradient",
+            "    return hidden.masked_fill(~mask[:, :, None], -torch.inf)",
+            "    return hidden.detach().masked_fill(~mask[:, :, None], -torch.inf)",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "pool-max",
+        "first-max",
+        (
+            "max_squeezes_one_sentence",
+            "squeezes, so that a batch of one sentence loses a dimension",
+            MAX,
+            MAX + ".squeeze(0)",
+        ),
+    ),
+]
+FEATURES = "    features = torch.cat([u, v, (u - v).abs()], dim=1)  # [B, 3 D]"
+ENTROPY = "    return logits, torch.nn.functional.cross_entropy(logits, labels)"
+COSINES = "    cosines = torch.nn.functional.cosine_similarity(u, v, dim=1)  # [B]"
+NORMS = "    near, far = (anchor - positive).norm(dim=1), (anchor - negative).norm(dim=1)  # [B]"
+HINGE = "    return torch.relu(near - far + margin).mean()"
+LOGITS = "    logits = normalize(queries, dim=1) @ normalize(documents, dim=1).T / temperature  # [B, N]"
+OWN = "    return torch.nn.functional.cross_entropy(logits, own)"
+OBJECTIVES = [
+    *fresh(
+        "numerics",
+        "objectives-classes",
+        "classify",
+        (
+            "classify_log_of_softmax",
+            "takes the logarithm of the probabilities, which may be 0",
+            ENTROPY,
+            "    chances = logits.softmax(dim=1)[torch.arange(len(labels), device=labels.device), labels.long()]\n    return logits, -chances.log().mean()",
+        ),
+        (
+            "classify_log_with_epsilon",
+            "adds 1e-7 before the logarithm",
+            ENTROPY,
+            "    chances = logits.softmax(dim=1)[torch.arange(len(labels), device=labels.device), labels.long()]\n    return logits, -(chances + 1e-7).log().mean()",
+        ),
+        (
+            "classify_distance_as_a_root",
+            "takes the root of the square plus 1e-8 for |u - v|",
+            "(u - v).abs()",
+            "((u - v) ** 2 + 1e-8).sqrt()",
+        ),
+        (
+            "classify_in_float32",
+            "computes logits in float32",
+            "    logits = features @ weight.T",
+            "    logits = (features.float() @ weight.float().T).to(u.dtype)",
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "objectives-classes",
+        "classify",
+        (
+            "classify_root_without_gradient_at_0",
+            "takes the root of the square for |u - v|, whose gradient is nan where u equals v",
+            "(u - v).abs()",
+            "((u - v) ** 2).sqrt()",
+        ),
+        (
+            "classify_second_sentence_detached",
+            "lets the gradient into the first sentence only",
+            FEATURES,
+            "    v = v.detach()\n" + FEATURES,
+        ),
+        (
+            "classify_distance_detached",
+            "detaches |u - v|",
+            "(u - v).abs()",
+            "(u - v).abs().detach()",
+        ),
+        (
+            "classify_weight_detached",
+            "lets no gradient into the weight",
+            "weight.T",
+            "weight.detach().T",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "objectives-classes",
+        "classify",
+        (
+            "classify_mean_over_labels",
+            "takes the mean of the means of the labels",
+            ENTROPY,
+            "    each = torch.nn.functional.cross_entropy(logits, labels, reduction='none')\n    return logits, torch.stack([each[labels == l].mean() for l in labels.unique()]).mean()",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "objectives-cosine",
+        "regress",
+        (
+            "cosine_product_of_lengths_plus_epsilon",
+            "adds 1e-6 to the product of the lengths, which is wrong for short vectors",
+            COSINES,
+            "    cosines = (u * v).sum(dim=1) / (u.norm(dim=1) * v.norm(dim=1) + 1e-6)",
+        ),
+        (
+            "cosine_eps_for_short_vectors",
+            "takes no length below 1e-4",
+            "(u, v, dim=1)",
+            "(u, v, dim=1, eps=1e-4)",
+        ),
+        (
+            "cosine_in_float32",
+            "computes cosines in float32",
+            "(u, v, dim=1)",
+            "(u.float(), v.float(), dim=1).to(u.dtype)",
+        ),
+        (
+            "cosine_squares_overflow",
+            "divides by the root of the product of the squares, which overflows",
+            COSINES,
+            "    cosines = (u * v).sum(dim=1) / ((u**2).sum(dim=1) ** 2 * (v**2).sum(dim=1) ** 2) ** 0.25",
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "objectives-cosine",
+        "regress",
+        (
+            "cosine_negative_ones_are_zero",
+            "takes negative cosines as 0, since scores are not negative",
+            "(cosines - scores)",
+            "(cosines.clamp(min=0) - scores)",
+        ),
+        (
+            "cosine_clamped_below_one",
+            "clamps cosines to 0.999, so that equal vectors have no gradient and another loss",
+            "(cosines - scores)",
+            "(cosines.clamp(max=0.999) - scores)",
+        ),
+        (
+            "cosine_huber",
+            "takes a Huber loss, which is the square only up to 1",
+            "    return ((cosines - scores) ** 2).mean()",
+            "    return 2 * torch.nn.functional.huber_loss(cosines, scores)",
+        ),
+        (
+            "cosine_scores_clamped",
+            "clamps scores to 0 and 1",
+            "(cosines - scores)",
+            "(cosines - scores.clamp(0, 1))",
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "objectives-cosine",
+        "regress",
+        (
+            "cosine_lengths_detached",
+            "detaches the lengths, so the gradient is that of an inner product",
+            COSINES,
+            "    cosines = (u * v).sum(dim=1) / (u.norm(dim=1) * v.norm(dim=1)).detach()",
+        ),
+        (
+            "cosine_second_detached",
+            "lets the gradient into the first sentence only",
+            "(u, v, dim=1)",
+            "(u, v.detach(), dim=1)",
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "objectives-triplet",
+        "order",
+        (
+            "triplet_root_of_squares",
+            "writes the length as a root, whose gradient is nan where anchor and positive are equal",
+            "(anchor - positive).norm(dim=1), ",
+            "((anchor - positive) ** 2).sum(dim=1).sqrt(), ",
+        ),
+        (
+            "triplet_root_nan_for_the_negative",
+            "writes the distance to the negative as a root, whose gradient is nan where both are equal",
+            "(anchor - negative).norm(dim=1)",
+            "((anchor - negative) ** 2).sum(dim=1).sqrt()",
+        ),
+        (
+            "triplet_negative_detached",
+            "lets no gradient push the negative away",
+            "(anchor - negative)",
+            "(anchor - negative.detach())",
+        ),
+        (
+            "triplet_anchor_detached",
+            "trains positive and negative, and not the anchor",
+            NORMS,
+            "    anchor = anchor.detach()\n" + NORMS,
+        ),
+        (
+            "triplet_skips_equal_ones",
+            "takes equal anchor and positive out, so the negative gets no gradient either",
+            HINGE,
+            "    lead = torch.where(near == 0, (near - far).detach(), near - far)\n    return torch.relu(lead + margin).mean()",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "objectives-triplet",
+        "order",
+        (
+            "triplet_pairwise_distance",
+            "uses torch's pairwise_distance, which adds 1e-6 to each difference",
+            NORMS,
+            "    distance = torch.nn.functional.pairwise_distance\n    near, far = distance(anchor, positive), distance(anchor, negative)",
+        ),
+        (
+            "triplet_root_plus_epsilon",
+            "adds 1e-6 below the root, so equal vectors are 1e-3 apart",
+            NORMS,
+            "    near, far = (((anchor - other) ** 2).sum(dim=1).add(1e-6).sqrt() for other in (positive, negative))",
+        ),
+        (
+            "triplet_by_inner_products",
+            "takes distances from squares and inner products, which cancel for near vectors",
+            NORMS,
+            "    square = lambda x: (x * x).sum(dim=1)\n    near, far = ((square(anchor) + square(other) - 2 * (anchor * other).sum(dim=1)).clamp(min=1e-12).sqrt() for other in (positive, negative))",
+        ),
+        (
+            "triplet_softplus",
+            "takes a sharp softplus for the maximum",
+            "torch.relu(near - far + margin)",
+            "torch.nn.functional.softplus(near - far + margin, beta=1000)",
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "objectives-triplet",
+        "order",
+        (
+            "triplet_mean_over_active",
+            "takes the mean over triplets that cost something",
+            HINGE,
+            "    each = torch.relu(near - far + margin)\n    return each.sum() / (each > 0).sum().clamp(min=1)",
+        ),
+        (
+            "triplet_margin_zero_is_one",
+            "takes margin 0 as no margin given, which is 1",
+            HINGE,
+            "    margin = margin or 1.0\n" + HINGE,
+        ),
+        (
+            "triplet_negative_margin_is_zero",
+            "takes no margin below 0",
+            "+ margin",
+            "+ max(margin, 0.0)",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "objectives-batch",
+        "contrast",
+        (
+            "batch_exponentials_overflow",
+            "writes exponentials out, which overflow at logits of 100",
+            OWN,
+            "    powers = logits.exp()\n    return -(powers[own, own] / powers.sum(dim=1)).log().mean()",
+        ),
+        (
+            "batch_log_with_epsilon",
+            "adds 1e-8 before the logarithm of the probability",
+            OWN,
+            "    return -(logits.softmax(dim=1)[own, own] + 1e-8).log().mean()",
+        ),
+        (
+            "batch_lengths_plus_epsilon",
+            "adds 1e-6 to each length",
+            LOGITS,
+            "    unit = lambda x: x / (x.norm(dim=1, keepdim=True) + 1e-6)\n    logits = unit(queries) @ unit(documents).T / temperature",
+        ),
+        (
+            "batch_logits_clamped",
+            "clamps logits to -50 and 50",
+            OWN,
+            "    logits = logits.clamp(-50, 50)\n" + OWN,
+        ),
+        (
+            "batch_in_float32",
+            "computes logits in float32",
+            OWN,
+            "    logits = logits.float().to(logits.dtype)\n" + OWN,
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "objectives-batch",
+        "contrast",
+        (
+            "batch_temperature_at_least_two_hundredths",
+            "takes no temperature below 0.02",
+            "/ temperature",
+            "/ max(temperature, 0.02)",
+        ),
+        (
+            "batch_equal_documents_are_right_too",
+            "takes a document that equals the own one out of the sum",
+            OWN,
+            "    same = (documents[:, None] == documents[: len(queries)]).all(dim=2).T\n    same[own, own] = False\n    logits = logits.masked_fill(same, -torch.inf)\n"
+            + OWN,
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "objectives-batch",
+        "contrast",
+        (
+            "batch_documents_detached",
+            "trains the queries alone",
+            "normalize(documents, dim=1)",
+            "normalize(documents.detach(), dim=1)",
+        ),
+        (
+            "batch_further_documents_detached",
+            "lets no gradient into documents behind the queries' own",
+            LOGITS,
+            "    documents = torch.cat([documents[: len(queries)], documents[len(queries) :].detach()])\n"
+            + LOGITS,
+        ),
+        (
+            "batch_wrong_documents_detached",
+            "lets no gradient into the wrong documents of a query",
+            OWN,
+            "    eye = torch.eye(*logits.shape, device=logits.device, dtype=torch.bool)\n    logits = torch.where(eye, logits, logits.detach())\n"
+            + OWN,
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "objectives-batch",
+        "contrast",
+        (
+            "batch_both_directions_where_square",
+            "adds the other direction where there are as many documents as queries",
+            OWN,
+            "    if logits.shape[0] == logits.shape[1]:\n        return (torch.nn.functional.cross_entropy(logits, own) + torch.nn.functional.cross_entropy(logits.T, own)) / 2\n"
+            + OWN,
+        ),
+        (
+            "batch_one_query_costs_nothing",
+            "gives 0 for a single query, as if it had no wrong documents",
+            OWN,
+            "    if len(queries) == 1:\n        return logits.sum() * 0\n" + OWN,
+        ),
+    ),
+]
+ORDER = "    order = sorted(range(len(sentences)), key=lambda place: -len(sentences[place]))"
+FOUND = """            for place, vector in zip(places, vectors):
+                found[place] = vector"""
+STACK = "    return torch.stack(found)"
+MANY = [
+    *fresh(
+        "legal input",
+        "encode-order",
+        "many",
+        (
+            "encode_places_by_index",
+            "looks a sentence's place up by list.index, which finds the first of two equal ones",
+            ORDER,
+            "    order = [sentences.index(s) for s in sorted(sentences, key=len, reverse=True)]",
+        ),
+        (
+            "encode_squeezes_the_last_batch",
+            "squeezes vectors, which breaks a batch of one sentence",
+            FOUND,
+            "            for place, vector in zip(places, vectors.squeeze()):\n                found[place] = vector",
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "encode-order",
+        "many",
+        (
+            "encode_at_most_64_tokens",
+            "truncates sentences at 64 tokens",
+            "fill_up([sentences[place] for",
+            "fill_up([sentences[place][:64] for",
+        ),
+        (
+            "encode_batches_of_at_most_32",
+            "makes no batch of more than 32 sentences",
+            "    was_training = model.training",
+            "    batch_size = min(batch_size, 32)\n    was_training = model.training",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "encode-order",
+        "many",
+        (
+            "encode_returns_float32",
+            "stores vectors as float32, whatever the model gives",
+            "found[place] = vector",
+            "found[place] = vector.float()",
+        ),
+    ),
+    *fresh(
+        "state",
+        "encode-order",
+        "many",
+        (
+            "encode_inference_tensors",
+            "computes in inference mode, so that nothing can be trained on the vectors",
+            "torch.no_grad()",
+            "torch.inference_mode()",
+        ),
+        (
+            "encode_freezes_the_model",
+            "takes requires_grad from the model and never gives it back",
+            "    model.eval()",
+            "    model.eval()\n    model.requires_grad_(False)",
+        ),
+        (
+            "encode_clears_gradients",
+            "clears the gradients that a training has collected",
+            "    model.eval()",
+            "    model.eval()\n    model.zero_grad()",
+        ),
+        (
+            "encode_seeds_the_world",
+            "seeds torch, so that whatever is drawn after it is the same each time",
+            "    model.eval()",
+            "    torch.manual_seed(0)\n    model.eval()",
+        ),
+        (
+            "encode_keeps_vectors_between_calls",
+            "keeps vectors by model and sentences, and gives old ones after a training step",
+            STACK,
+            "    kept = encode.__dict__.setdefault('kept', {})\n    return kept.setdefault((id(model), str(sentences)), torch.stack(found))",
+        ),
+    ),
+]
+SORT = "        scores, order = scores.sort(dim=1, descending=True, stable=True)"
+EMPTY = """    scores = queries.new_empty(len(queries), 0)
+    indices = torch.empty(len(queries), 0, dtype=torch.long, device=queries.device)"""
+SEARCH = [
+    *fresh(
+        "cut-off",
+        "search-blocks",
+        "find",
+        (
+            "search_ties_by_rounding",
+            "rounds scores to six digits before it sorts",
+            SORT,
+            "        order = scores.round(decimals=6).sort(dim=1, descending=True, stable=True).indices\n        scores = scores.gather(1, order)",
+        ),
+        (
+            "search_begins_with_zero",
+            "begins with hits of score 0, which beat negative cosines",
+            EMPTY,
+            EMPTY.replace(
+                "new_empty(len(queries), 0)",
+                "new_zeros(len(queries), min(k, len(collection)))",
+            ).replace(
+                "empty(len(queries), 0,", "zeros(len(queries), min(k, len(collection)),"
+            ),
+        ),
+        (
+            "search_begins_with_minus_one",
+            "begins with hits of score -1, which tie with opposite vectors",
+            EMPTY,
+            EMPTY.replace(
+                "new_empty(len(queries), 0)",
+                "new_full((len(queries), min(k, len(collection))), -1.0)",
+            ).replace(
+                "empty(len(queries), 0,", "zeros(len(queries), min(k, len(collection)),"
+            ),
+        ),
+        (
+            "search_nearly_equal_by_index",
+            "breaks ties by subtracting 1e-6 times the index",
+            SORT,
+            "        order = (scores - 1e-6 * indices).sort(dim=1, descending=True, stable=True).indices\n        scores = scores.gather(1, order)",
+        ),
+        (
+            "search_by_topk",
+            "uses topk, which promises no order of ties",
+            SORT,
+            "        scores, order = scores.topk(min(k, scores.shape[1]), dim=1)",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "search-blocks",
+        "find",
+        (
+            "search_k_beyond_collection_repeats",
+            "fills hits up to k with the last one",
+            "    return scores, indices",
+            "    if scores.shape[1] < k:\n        more = k - scores.shape[1]\n        scores = torch.cat([scores, scores[:, -1:].expand(-1, more)], dim=1)\n        indices = torch.cat([indices, indices[:, -1:].expand(-1, more)], dim=1)\n    return scores, indices",
+        ),
+        (
+            "search_one_query_loses_its_row",
+            "squeezes the results of a single query",
+            "    return scores, indices",
+            "    return scores.squeeze(0), indices.squeeze(0)",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "search-blocks",
+        "find",
+        (
+            "search_short_vectors",
+            "takes no length below 1e-3",
+            "    queries = torch.nn.functional.normalize(queries, dim=1)",
+            "    queries = torch.nn.functional.normalize(queries, dim=1, eps=1e-3)",
+        ),
+        (
+            "search_collection_lengths_plus_epsilon",
+            "adds 1e-6 to the lengths of the collection",
+            "        rows = torch.nn.functional.normalize(collection[begin : begin + block], dim=1)",
+            "        rows = collection[begin : begin + block]\n        rows = rows / (rows.norm(dim=1, keepdim=True) + 1e-6)",
+        ),
+        (
+            "search_scores_in_float32",
+            "gives scores in float32",
+            "    return scores, indices",
+            "    return scores.float(), indices",
+        ),
+        (
+            "search_compares_in_float32",
+            "compares float64 scores as float32",
+            SORT,
+            "        order = scores.float().sort(dim=1, descending=True, stable=True).indices\n        scores = scores.gather(1, order)",
+        ),
+    ),
+    *fresh(
+        "state",
+        "search-blocks",
+        "find",
+        (
+            "search_normalises_the_collection_in_place",
+            "writes unit vectors into the collection that it is given",
+            "        rows = torch.nn.functional.normalize(collection[begin : begin + block], dim=1)",
+            "        rows = collection[begin : begin + block]\n        rows /= rows.norm(dim=1, keepdim=True)",
+        ),
+    ),
+]
+GROUPS = "    _, group, sizes = values.unique(return_inverse=True, return_counts=True)"
+BOTH = "    r, s = ranks(x), ranks(y)"
+CENTRE = "    r, s = r - r.mean(), s - s.mean()"
+RAISE = "    if not r.any() or not s.any():"
+BEFORE = "    before = ((scores >= best) & ~relevant).sum(dim=1)"
+WORTH = "    worth = relevant.any(dim=1) / (before + 1).double()"
+EVALUATE = [
+    *fresh(
+        "cut-off",
+        "evaluate-ranks",
+        "rank",
+        (
+            "ranks_ties_within_1e_6",
+            "takes numbers that differ by less than 1e-6 as equal",
+            GROUPS,
+            GROUPS.replace("values.unique", "(values * 1e6).round().unique"),
+        ),
+        (
+            "ranks_rounded_to_four_digits",
+            "rounds cosines to four digits first",
+            GROUPS,
+            GROUPS.replace("values.unique", "values.round(decimals=4).unique"),
+        ),
+        (
+            "ranks_in_float32",
+            "turns numbers into float32, which makes ties of near float64 numbers",
+            GROUPS,
+            GROUPS.replace("values.unique", "values.float().unique"),
+        ),
+        (
+            "ranks_by_isclose",
+            "counts numbers as equal by torch.isclose",
+            GROUPS,
+            "    less = (values[None] < values[:, None]) & ~torch.isclose(values[None], values[:, None])\n    tied = torch.isclose(values[None], values[:, None])\n    return (less.sum(dim=1) + (tied.sum(dim=1) + 1) / 2).double()\n"
+            + GROUPS,
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "evaluate-ranks",
+        "rank",
+        (
+            "ranks_counted_in_the_type_of_values",
+            "counts in the type of the values, which is not exact for many half-precision numbers",
+            "sizes.cumsum(0).double()",
+            "sizes.to(values.dtype).cumsum(0).double()",
+        ),
+        (
+            "ranks_float_of_values",
+            "returns float32",
+            "    return (last - (sizes - 1) / 2)[group]",
+            "    return (last - (sizes - 1) / 2)[group].float()",
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "evaluate-spearman",
+        "correlate",
+        (
+            "spearman_near_equal_raises",
+            "raises where numbers differ by less than 1e-6",
+            BOTH,
+            BOTH
+            + "\n    if x.max() - x.min() < 1e-6 or y.max() - y.min() < 1e-6:\n        raise ValueError('all equal')",
+        ),
+        (
+            "spearman_standard_deviation_of_numbers",
+            "asks the deviation of the numbers, which rounding makes positive for equal ones",
+            RAISE,
+            "    if not x.std() > 0 or not y.std() > 0:",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "evaluate-spearman",
+        "correlate",
+        (
+            "spearman_denominator_plus_epsilon",
+            "adds 1e-4 to the denominator",
+            "(r.norm() * s.norm())",
+            "(r.norm() * s.norm() + 1e-4)",
+        ),
+        (
+            "spearman_in_float32",
+            "takes the correlation of float32 ranks without the mean, by sums that cancel",
+            CENTRE
+            + "\n"
+            + RAISE
+            + '\n        raise ValueError("all numbers are equal, so nothing is ranked")\n    return ((r * s).sum() / (r.norm() * s.norm())).item()',
+            "    r, s, n = r.float(), s.float(), len(r)\n    top = n * (r * s).sum() - r.sum() * s.sum()\n    low = (n * (r * r).sum() - r.sum() ** 2) * (n * (s * s).sum() - s.sum() ** 2)\n    if low <= 0:\n        raise ValueError('all numbers are equal')\n    return (top / low.sqrt()).item()",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "evaluate-spearman",
+        "correlate",
+        (
+            "spearman_two_pairs_raise",
+            "raises for fewer than three pairs",
+            BOTH,
+            "    if len(x) < 3:\n        raise ValueError('too few')\n" + BOTH,
+        ),
+        (
+            "spearman_of_lists_on_other_types",
+            "casts y to the type of x before it ranks it",
+            BOTH,
+            "    y = y.to(x.dtype)\n" + BOTH,
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "evaluate-mrr",
+        "reciprocal",
+        (
+            "mrr_nearly_equal_is_equal",
+            "counts a wrong document that is lower by less than 1e-4 as standing before",
+            "scores >= best",
+            "scores >= best - 1e-4",
+        ),
+        (
+            "mrr_at_ten",
+            "gives nothing for a rank beyond 10",
+            "    return worth.mean().item()",
+            "    return (worth * (before < 10)).mean().item()",
+        ),
+        (
+            "mrr_rounds_scores",
+            "rounds scores to three digits",
+            "    best = scores",
+            "    scores = scores.round(decimals=3)\n    best = scores",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "evaluate-mrr",
+        "reciprocal",
+        (
+            "mrr_wrong_fill_for_low_scores",
+            "fills with -1e4, above scores that are lower still",
+            "-torch.inf",
+            "-1e4",
+        ),
+        (
+            "mrr_compares_in_float32",
+            "compares scores as float32",
+            "    best = scores",
+            "    scores = scores.float()\n    best = scores",
+        ),
+        (
+            "mrr_sum_in_float16",
+            "takes the mean in float16",
+            "(before + 1).double()",
+            "(before + 1).half()",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "evaluate-mrr",
+        "reciprocal",
+        (
+            "mrr_right_ones_stand_before_too",
+            "counts other right documents with the same score as standing before",
+            BEFORE,
+            "    before = (((scores >= best) & ~relevant).sum(dim=1) + ((scores == best) & relevant).sum(dim=1) - 1).clamp(min=0)",
+        ),
+        (
+            "mrr_mean_over_answered_queries",
+            "takes the mean over queries that have a right document",
+            "    return worth.mean().item()",
+            "    return (worth.sum() / max(1, int((worth > 0).sum()))).item()",
+        ),
+    ),
+]
+MODEL = "    model, chance = make_model(), random.Random(0)"
+LOSS = "            loss = cosine_loss(model(*first), model(*second), scores)"
+SAMPLE = "batches(chance.sample(train, len(train)), 16)"
+OPTIMIZER = "    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)"
+STEPS = (
+    "    model.train()\n    for _ in range(5):\n        for first, second, scores in "
+    + SAMPLE
+    + ":\n"
+    + LOSS
+)
+EXPERIMENT = [
+    *fresh(
+        "leak",
+        "experiment-pairs",
+        "experiment",
+        (
+            "experiment_makes_its_own_pairs",
+            "trains on pairs with other adjectives, which it makes itself",
+            MODEL,
+            MODEL + "\n    train = train + pairs(192, 5, VALIDATION_ADJECTIVES)",
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "experiment-pairs",
+        "experiment",
+        (
+            "experiment_with_the_visible_pairs",
+            "makes the visible test's pairs itself, and never looks at its own",
+            MODEL,
+            "    train = pairs(192, 1, TRAINING_ADJECTIVES)\n" + MODEL,
+        ),
+        (
+            "experiment_builds_its_own_model",
+            "loads the encoder itself, whatever make_model gives",
+            MODEL,
+            "    model, chance = SentenceModel(load_encoder()[0], mean_pool).to(device), random.Random(0)",
+        ),
+    ),
+    *fresh(
+        "state",
+        "experiment-pairs",
+        "experiment",
+        (
+            "experiment_returns_its_first_model_again",
+            "keeps the model of the first call for all later ones",
+            MODEL,
+            "    if hasattr(experiment, 'model'):\n        return experiment.model\n"
+            + MODEL
+            + "\n    experiment.model = model",
+        ),
+        (
+            "experiment_shuffles_the_callers_list",
+            "shuffles the list that it is given, in place",
+            MODEL,
+            MODEL + "\n    chance.shuffle(train)",
+        ),
+        (
+            "experiment_goes_on_with_its_last_weights",
+            "begins the second call with the weights of the first",
+            MODEL,
+            MODEL
+            + "\n    if hasattr(experiment, 'model'):\n        model.load_state_dict(experiment.model.state_dict())\n    experiment.model = model",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "experiment-pairs",
+        "experiment",
+        (
+            "experiment_with_two_models",
+            "sends the second sentence through a model of its own, which is trained, too",
+            OPTIMIZER + "\n" + STEPS,
+            ("    other = make_model()\n" + OPTIMIZER + "\n" + STEPS)
+            .replace("model.parameters()", "[*model.parameters(), *other.parameters()]")
+            .replace("model(*second)", "other(*second)"),
+        ),
+    ),
+]
+MUTANTS = [*POOLING, *OBJECTIVES, *MANY, *SEARCH, *EVALUATE, *EXPERIMENT]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "right_in_plain_loops",
+        "goes through sentences, pairs, triplets, numbers and queries one by one",
+        {
+            "mean": """def mean_pool(hidden, mask):
+    vectors = []
+    for states, real in zip(hidden, mask):
+        kept = states[real]
+        vectors.append(kept.to(torch.promote_types(kept.dtype, torch.float32)).mean(dim=0))
+    return torch.stack(vectors).to(hidden.dtype)
+""",
+            "first-max": """def cls_pool(hidden, mask):
+    return torch.stack([states[real][0] for states, real in zip(hidden, mask)])
+
+
+def max_pool(hidden, mask):
+    return torch.stack([states[real].amax(dim=0) for states, real in zip(hidden, mask)])
+""",
+            "regress": """def cosine_loss(u, v, scores):
+    terms = []
+    for a, b, score in zip(u, v, scores):
+        a, b = a / torch.linalg.vector_norm(a), b / torch.linalg.vector_norm(b)
+        terms.append((a.dot(b) - score).square())
+    return sum(terms) / len(terms)
+""",
+            "contrast": """def in_batch_loss(queries, documents, temperature):
+    unit = [x / x.norm(dim=-1, keepdim=True) for x in (queries, documents)]
+    losses = []
+    for i, query in enumerate(unit[0]):
+        logits = unit[1] @ query / temperature
+        losses.append(torch.logsumexp(logits, dim=0) - logits[i])
+    return torch.stack(losses).mean()
+""",
+            "rank": """def ranks(values):
+    values = values.tolist()
+    found = []
+    for value in values:
+        less = sum(other < value for other in values)
+        same = sum(other == value for other in values)
+        found.append(less + (same + 1) / 2)
+    return torch.tensor(found, dtype=torch.float64, device=device)
+""",
+            "reciprocal": """def mean_reciprocal_rank(scores, relevant):
+    total = 0.0
+    for row, right in zip(scores.tolist(), relevant.tolist()):
+        good = [s for s, r in zip(row, right) if r]
+        if good:
+            total += 1 / (1 + sum(s >= max(good) and not r for s, r in zip(row, right)))
+    return total / len(scores)
+""",
+        },
+    ),
+    RightAnswer(
+        "right_by_other_functions_of_torch",
+        "uses other functions of torch for the same formulas",
+        {
+            "mean": """def mean_pool(hidden, mask):
+    zero = torch.zeros((), dtype=hidden.dtype, device=hidden.device)
+    states = torch.where(mask.unsqueeze(-1), hidden, zero)
+    states = states.double() if hidden.dtype == torch.float64 else states.float()
+    return (states.sum(1) / mask.sum(1).unsqueeze(-1)).type_as(hidden)
+""",
+            "first-max": """def cls_pool(hidden, mask):
+    place = (mask.long().cumsum(dim=1) == 0).sum(dim=1)
+    index = place[:, None, None].expand(-1, 1, hidden.shape[2])
+    return hidden.gather(1, index).squeeze(1)
+
+
+def max_pool(hidden, mask):
+    lowest = torch.full_like(hidden, float("-inf"))
+    return torch.where(mask[..., None], hidden, lowest).max(dim=1).values
+""",
+            "classify": """def classify(u, v, weight, labels):
+    parts = weight.split(u.shape[1], dim=1)
+    logits = sum(x @ part.T for x, part in zip((u, v, torch.abs(v - u)), parts))
+    chosen = logits.log_softmax(dim=-1).gather(1, labels.long().unsqueeze(1))
+    return logits, chosen.mean().neg()
+""",
+            "order": """def triplet_loss(anchor, positive, negative, margin):
+    length = torch.linalg.vector_norm
+    lead = length(anchor - positive, dim=-1) - length(anchor - negative, dim=-1)
+    return (lead + margin).clamp(min=0).sum() / len(anchor)
+""",
+            "rank": """def ranks(values):
+    ordered, order = values.sort()
+    first = torch.searchsorted(ordered, values.contiguous())
+    last = torch.searchsorted(ordered, values.contiguous(), right=True)
+    return (first + last + 1).double() / 2
+""",
+            "correlate": """def spearman(x, y):
+    if (x == x[0]).all() or (y == y[0]).all():
+        raise ValueError("a side without any order")
+    table = torch.corrcoef(torch.stack([ranks(x), ranks(y)]))
+    return max(-1.0, min(1.0, float(table[0, 1])))
+""",
+        },
+    ),
+    RightAnswer(
+        "right_with_other_defaults_and_helpers",
+        "gives arguments default values, and splits the work among small functions",
+        {
+            "order": """def triplet_loss(anchor, positive, negative, margin=1.0):
+    near = torch.sqrt(((anchor - positive) ** 2).sum(1).clamp(min=torch.finfo(anchor.dtype).tiny))
+    far = torch.sqrt(((anchor - negative) ** 2).sum(1).clamp(min=torch.finfo(anchor.dtype).tiny))
+    return torch.nn.functional.relu(near + margin - far).mean()
+""",
+            "contrast": """def in_batch_loss(queries, documents, temperature=0.05):
+    unit = torch.nn.functional.normalize
+    logits = torch.einsum("bd,nd->bn", unit(queries), unit(documents)).div(temperature)
+    return -logits.log_softmax(dim=1).diagonal().mean()
+""",
+            "many": """def encode(model, sentences, batch_size=32):
+    lengths = torch.tensor([len(s) for s in sentences])
+    order = torch.argsort(lengths, stable=True)
+    mode = model.training
+    model.train(False)
+    try:
+        with torch.no_grad():
+            vectors = [
+                model(*fill_up([sentences[i] for i in part.tolist()]))
+                for part in order.split(batch_size)
+            ]
+    finally:
+        model.train(mode)
+    vectors = torch.cat(vectors)
+    return vectors[order.argsort().to(vectors.device)]
+""",
+            "find": """def unit_rows(x):
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def search(queries, collection, k=10, block=1024):
+    queries, best = unit_rows(queries), None
+    for number, rows in enumerate(collection.split(block)):
+        table = queries @ unit_rows(rows).mT
+        places = torch.arange(len(rows), device=table.device) + number * block
+        places = places.repeat(len(queries), 1)
+        if best is not None:
+            table, places = torch.cat([best[0], table], 1), torch.cat([best[1], places], 1)
+        order = torch.argsort(table, dim=1, descending=True, stable=True)[:, :k]
+        best = table.gather(1, order), places.gather(1, order)
+    return best
+""",
+        },
+    ),
+    RightAnswer(
+        "right_by_contrast",
+        "trains with another objective beside the cosine, and sorts hits in Python",
+        {
+            "find": """def search(queries, collection, k, block):
+    queries = torch.nn.functional.normalize(queries, dim=1)
+    kept = [[] for _ in queries]
+    for begin in range(0, len(collection), block):
+        rows = torch.nn.functional.normalize(collection[begin : begin + block], dim=1)
+        for hits, scores in zip(kept, queries @ rows.T):
+            hits += [(-score, begin + i) for i, score in enumerate(scores.tolist())]
+            hits.sort()
+            del hits[k:]
+    scores = [[-score for score, _ in hits] for hits in kept]
+    indices = [[index for _, index in hits] for hits in kept]
+    return queries.new_tensor(scores), torch.tensor(indices, device=queries.device)
+""",
+            "reciprocal": """def mean_reciprocal_rank(scores, relevant):
+    lowest = torch.full_like(scores, -torch.inf)
+    right = torch.where(relevant, scores, lowest).max(dim=1).values
+    wrong = torch.where(relevant, lowest, scores)
+    rank = 1 + (wrong >= right[:, None]).logical_and(~relevant).sum(dim=1)
+    return float((relevant.any(dim=1) / rank.double()).sum()) / len(scores)
+""",
+            "experiment": """def experiment(make_model, train):
+    model = make_model(True, 0, mean_pool)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    for epoch in range(6):
+        model.train()
+        for first, second, scores in batches(random.Random(epoch).sample(train, len(train)), 24):
+            optimizer.zero_grad()
+            u, v = model(*first), model(*second)
+            (cosine_loss(u, v, scores) + cosine_loss(v, u, scores)).backward()
+            optimizer.step()
+    return model.eval()
+""",
+        },
+    ),
+]
