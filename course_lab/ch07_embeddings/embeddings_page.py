@@ -9,9 +9,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from course_lab import records
 from course_lab.ch07_embeddings.context_models import KINDS
+from course_lab.ch07_embeddings.real_senses import separations
 from course_lab.ch07_embeddings.sense_stories import SenseStories
 from course_lib.data.corpus import markdown_table
-from course_lib.embeddings.contextual import sense_separation
 from course_lib.embeddings.static import StaticVectors
 
 
@@ -78,16 +78,9 @@ def recorded_models() -> Recorded:
 def bags_of_words(rows: Sequence[Mapping[str, Any]]) -> list[list[float]]:
     """Return the separation of the senses of each word by word counts: no model, only
     the other words of its sentences, as the one layer of a table."""
-    scores = []
-    for word in dict.fromkeys(row["word"] for row in rows):
-        uses = [row for row in rows if row["word"] == word]
-        texts = [
-            row["text"][: row["start"]] + row["text"][row["end"] :] for row in uses
-        ]
-        counts = CountVectorizer().fit_transform(texts).toarray()
-        senses = [row["sense"] for row in uses]
-        scores.append(sense_separation(torch.from_numpy(counts).float(), senses))
-    return [scores]
+    texts = [row["text"][: row["start"]] + row["text"][row["end"] :] for row in rows]
+    counts = CountVectorizer().fit_transform(texts).toarray()
+    return separations([torch.from_numpy(counts).float()], rows)
 
 
 def planes(

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from torch import nn
 
 from course_lab import stand_ins
 from course_lab.ch07_embeddings.real_senses import sense_scores
@@ -31,18 +33,19 @@ from course_lib.data.corpus import markdown_table
 from course_lib.embeddings.contextual import (
     SELECTIONS,
     EncodedWords,
-    Selection,
+    LayerMix,
     encode_words,
     pool_words,
     select_layers,
 )
+from course_lib.files import CHECKPOINTS
 from course_lib.metrics.entities import EntityScore, entity_scores
 from course_lib.training.batches import set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 
 #: Devlin et al. 2019, table 7: F1 on the development set of CoNLL-2003, in percent;
 #: their sums are weighted.
-PUBLISHED: Mapping[Selection, float] = {
+PUBLISHED: Mapping[str, float] = {
     "first": 91.0,
     "last": 94.9,
     "second_to_last": 95.6,
@@ -50,14 +53,17 @@ PUBLISHED: Mapping[Selection, float] = {
     "concat_last_4": 96.1,
     "sum": 95.5,
 }
-NAMES: Mapping[Selection, str] = {
+NAMES: Mapping[str, str] = {
     "first": "first (embeddings)",
     "last": "last",
     "second_to_last": "second to last",
     "sum_last_4": "sum of the last four",
     "concat_last_4": "concatenation of the last four",
     "sum": "sum of all",
+    "mix": "learned mix of all",
 }
+MIX_STEPS = 300
+STRENGTH = 0.1  # C of all taggers
 
 
 class WordStates(NamedTuple):
@@ -136,31 +142,64 @@ def tag_scores(
     train_tags: Sequence[Sequence[str]],
     test: WordStates,
     test_tags: Sequence[Sequence[str]],
+    mix: bool = False,
 ) -> dict[str, EntityScore]:
     """Fit a linear tagger to each selection of layers that the model has, and score it
-    on the test."""
+    on the test; to a mix whose weights it learns too, if asked for."""
     wanted = [
         tag
         for tags, length in zip(train_tags, train.lengths, strict=True)
         for tag in tags[:length]
     ]
     scores: dict[str, EntityScore] = {}
-    for how in SELECTIONS:
+    for how in (*SELECTIONS, *(("mix",) if mix else ())):
         if how.endswith("last_4") and len(train.layers) < 5:
             continue
-        features = [
-            select_layers(states.layers, how)[0].numpy() for states in (train, test)
-        ]
-        tagger = make_pipeline(
-            StandardScaler(), LogisticRegression(C=0.1, max_iter=200)
-        )
-        guesses = iter(tagger.fit(features[0], wanted).predict(features[1]).tolist())
+        if how == "mix":
+            guesses = iter(learned_mix(train.layers, wanted, test.layers))
+        else:
+            features = [
+                select_layers(states.layers, how)[0].numpy() for states in (train, test)
+            ]
+            tagger = make_pipeline(
+                StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=200)
+            )
+            found = tagger.fit(features[0], wanted).predict(features[1])
+            guesses = iter(found.tolist())
         sentences = [
             [next(guesses) for _ in range(length)] + ["O"] * (len(tags) - length)
             for tags, length in zip(test_tags, test.lengths, strict=True)
         ]
         scores[how] = entity_scores(test_tags, sentences)
     return scores
+
+
+def learned_mix(
+    train: Sequence[torch.Tensor], wanted: Sequence[str], test: Sequence[torch.Tensor]
+) -> list[str]:
+    """Fit the weights of a `LayerMix` of standardised layers together with the tagger
+    on it, which has the same penalty as the others, and tag the test."""
+    scale = [(x.mean(dim=1), x.std(dim=1) + 1e-6) for x in train]
+    parts = [
+        [(x - mean) / size for x, (mean, size) in zip(part, scale, strict=True)]
+        for part in (train, test)
+    ]
+    names = sorted(set(wanted))
+    targets = torch.tensor([names.index(tag) for tag in wanted])
+    mix, head = LayerMix(len(train)), nn.Linear(train[0].shape[-1], len(names))
+    nn.init.zeros_(head.weight)
+    nn.init.zeros_(head.bias)
+    weights = [*mix.parameters(), *head.parameters()]
+    optimizer = torch.optim.Adam(weights, lr=0.02)
+    for _ in range(MIX_STEPS):
+        loss = F.cross_entropy(head(mix(parts[0]))[0], targets)
+        loss = loss + head.weight.square().sum() / (2 * STRENGTH * len(targets))
+        slopes = torch.autograd.grad(loss, weights)
+        for weight, slope in zip(weights, slopes, strict=True):
+            weight.grad = slope
+        optimizer.step()
+    with torch.no_grad():
+        return [names[i] for i in head(mix(parts[1]))[0].argmax(dim=1).tolist()]
 
 
 def untrained_like(model: BertModel, seed: int) -> BertModel:
@@ -177,6 +216,7 @@ def layer_scores(
     sentences: int,
     max_length: int,
     seed: int,
+    mix: bool = False,
 ) -> dict[str, float]:
     """Draw sentences to train on, and return F1 of each selection."""
     drawn = (
@@ -186,7 +226,8 @@ def layer_scores(
         model, tokenizer, [train.tokens[number] for number in drawn], max_length
     )
     held = read_words(model, tokenizer, test.tokens, max_length)
-    scores = tag_scores(read, [train.tags[number] for number in drawn], held, test.tags)
+    tags = [train.tags[number] for number in drawn]
+    scores = tag_scores(read, tags, held, test.tags, mix)
     return {how: score.f1 for how, score in scores.items()}
 
 
@@ -196,9 +237,9 @@ def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     rows = [
         (
             name,
-            f"{PUBLISHED[how]:.1f}",
+            f"{PUBLISHED[how]:.1f}" if how in PUBLISHED else "",
             *(
-                mean_text([100 * x[how] for x in seeds if how in x]) or "too few layers"
+                mean_text([100 * x[how] for x in seeds if how in x]) or "not measured"
                 for seeds in columns.values()
             ),
         )
@@ -216,7 +257,11 @@ class Inputs(NamedTuple):
 
 def read(study: Study, source: str | None, _: str | None) -> Inputs:
     """Read the sentences."""
-    return Inputs(load(study.shared["data"], source), checkpoint_folder)
+    return Inputs(load(study.shared["data"], source), _folder_of)
+
+
+def _folder_of(name: str) -> Path:
+    return CHECKPOINTS / name if name == MINI else checkpoint_folder(name)
 
 
 def run(study: Study, variant: str, seed: int, inputs: Inputs) -> dict[str, Any]:
@@ -237,15 +282,16 @@ def run(study: Study, variant: str, seed: int, inputs: Inputs) -> dict[str, Any]
         asked["train_sentences"],
         asked["max_length"],
         seed,
+        asked.get("mix", False),
     )
     return {"f1": scores}
 
 
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM, MINI = "sentence-transformers/all-MiniLM-L6-v2", "mini"
 UNTRAINED = ", untrained"
 
 
-def study_of(data: str, sentences: int = 1000) -> Study:
+def study_of(data: str, sentences: int = 1000, model: str = MINILM) -> Study:
     """Return the study of a data set with the columns ``tokens`` and ``ner_tags``, or
     of ``senses``, whose words' senses are told apart.
 
@@ -254,14 +300,16 @@ def study_of(data: str, sentences: int = 1000) -> Study:
     """
     shared = {
         "data": data,
-        "models": (MINILM,),
+        "models": (model,),
         "train_sentences": sentences,
         "test_sentences": sentences,
         "max_length": 96,
         "untrained": True,
     }
-    names = dict.fromkeys((MINILM, MINILM + UNTRAINED))
+    names = dict.fromkeys((model, model + UNTRAINED))
     name = f"layers-{data}"
+    if model == MINI:
+        name, shared["mix"] = f"layers-mini-{data}", True
     return Study(name, names, read, run, probe, shared, (data,), listed=None)
 
 
@@ -301,4 +349,6 @@ STUDIES = {
     "pydocs-tag": study_of("pydocs-tag"),
     "senses": study_of("senses"),
     "wnut17": study_of("wnut17", 2000),
+    "mini-pydocs-tag": study_of("pydocs-tag", model=MINI),
+    "mini-wnut17": study_of("wnut17", 2000, MINI),
 }

@@ -54,16 +54,34 @@ def sense_scores(
 ) -> list[list[float]]:
     """Return the separation of the senses of each word, layer by layer."""
     listed = list(rows)
-    layers = states_of_words(model, tokenizer, listed)
+    return separations(states_of_words(model, tokenizer, listed), listed)
+
+
+def separations(
+    layers: Iterable[torch.Tensor], rows: Sequence[Mapping[str, Any]]
+) -> list[list[float]]:
+    """Return how well vectors of the uses tell the senses of each word apart, layer by
+    layer."""
     uses: defaultdict[str, list[int]] = defaultdict(list)
-    for number, row in enumerate(listed):
+    for number, row in enumerate(rows):
         uses[row["word"]].append(number)
     return [
         [
             sense_separation(
-                layer[numbers], [listed[number]["sense"] for number in numbers]
+                layer[numbers], [rows[number]["sense"] for number in numbers]
             )
             for numbers in uses.values()
         ]
         for layer in layers
     ]
+
+
+def neighbour_averages(
+    model: BertModel, tokenizer: FastWordPiece, rows: Sequence[Mapping[str, Any]]
+) -> torch.Tensor:
+    """Average the input vectors of the other words of each sentence: trained, but blind
+    to order and context. ``(N, D)``"""
+    table = model.embeddings.token.weight.detach()
+    rest = [row["text"][: row["start"]] + row["text"][row["end"] :] for row in rows]
+    encodings = tokenizer.encode_batch(rest, padding=None)
+    return torch.stack([table[x.ids[1:-1]].mean(dim=0) for x in encodings])

@@ -23,6 +23,11 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("raw, mean", MINI, "raw mean", "start"),
     ("raw, [CLS]", MINI, "raw [CLS]", "start"),
     ("untrained, mean", MINI, "untrained", "start"),
+    ("static, minus the mean", MINI, "static, centred", "start"),
+    ("static, whitened", MINI, "static, whitened", "start"),
+    ("raw, mean, minus the mean", MINI, "raw mean, centred", "start"),
+    ("raw, mean, whitened", MINI, "raw mean, whitened", "start"),
+    ("untrained, mean, whitened", MINI, "untrained, whitened", "start"),
     ("NLI, classes", MINI, "classes", "classes"),
     ("NLI, classes, then STS-B", MINI, "classes", "scores"),
     ("NLI, in the batch", MINI, "pairs", "pairs"),
@@ -212,7 +217,7 @@ def probe_table(record: Record) -> str:
         runs = [
             run["probes"]
             for run in record.results
-            if run["variant"] == f"{row[1]}, {row[2]}"
+            if run["variant"] == f"{row[1]}, {row[2]}" and run["probes"]
         ]
         if runs:
             values = [[100 * run[name] for run in runs] for name in PROBES]

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from course_lab import stand_ins
 from course_lab.ch08_finetuning.features import whole_sentences
+from course_lab.ch09_sentence_bert.common_part import whitened
 from course_lab.ch09_sentence_bert.sentence_encoders import (
     Encode,
     StaticSentences,
@@ -52,6 +53,7 @@ from course_lib.training.loop import device, set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 
 STARTS = ("static", "raw", "untrained", "published")
+TREATMENTS = ("centred", "whitened")
 OBJECTIVES = ("classes", "pairs", "scores")
 CLASSES = ("entailment", "neutral", "contradiction")
 
@@ -85,11 +87,18 @@ class SentenceVariant:
     start: str
     pooling: Pooling = "mean"  # of states
     stages: tuple[Stage, ...] = ()  # None for an encoder that stays as it is
+    #: What is done to its vectors before the cosine, by those of STS-B's train split:
+    #: one of `TREATMENTS`.
+    treated: str = ""
 
     def __post_init__(self) -> None:
         if self.start not in STARTS:
             raise ValueError(
                 f"start is {self.start!r}; choose one of {', '.join(STARTS)}"
+            )
+        if self.treated not in ("", *TREATMENTS):
+            raise ValueError(
+                f"treated is {self.treated!r}; choose one of {', '.join(TREATMENTS)}"
             )
         if self.stages and self.start != "raw":
             raise ValueError(
@@ -196,11 +205,24 @@ def probed(
     )
 
 
-def judge_similarity(encode: Encode, source: str | None) -> dict[str, float]:
+def judge_similarity(
+    encode: Encode, source: str | None, treated: str = ""
+) -> dict[str, float]:
     """Measure what needs no training: Spearman's correlation on STS-B, and how alike
     unrelated sentences are."""
-    test = load("stsb", source)["test"]
+    data = load("stsb", source)
+    test = data["test"]
     first, second = encode(test["sentence1"]), encode(test["sentence2"])
+    if treated:
+        train = data["train"]
+        others = encode([*train["sentence1"], *train["sentence2"]])
+        both = torch.cat([first, second])
+        both = (
+            whitened(both, others)[0]
+            if treated == "whitened"
+            else both - others.mean(dim=0)
+        )
+        first, second = both.chunk(2)
     return {
         "stsb": sts_score(first, second, test["label"]),
         "cosine": mean_cosine(first),
@@ -283,10 +305,12 @@ def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
         )
         seconds += time.perf_counter() - started
         after[stage.objective] = judge_similarity(encode, source)
-    after = after or {"start": judge_similarity(encode, source)}
+    after = after or {"start": judge_similarity(encode, source, variant.treated)}
     return {
         "after": after,
-        "probes": judge_by_probes(encode, study, seed, source),
+        "probes": {}
+        if variant.treated  # a probe scales its features anyway
+        else judge_by_probes(encode, study, seed, source),
         "seconds": round(seconds, 1),
     }
 
@@ -331,5 +355,11 @@ _NLI = {
     "classes": SentenceVariant("raw", stages=(_CLASSES, _SCORES)),
     "pairs": SentenceVariant("raw", stages=(_PAIRS, _SCORES)),
     "scores": SentenceVariant("raw", stages=(_SCORES,)),
+    **{
+        f"{name}, {treated}": SentenceVariant(kind, treated=treated)
+        for name, kind in (("static", "static"), ("raw mean", "raw"))
+        for treated in TREATMENTS
+    },
+    "untrained, whitened": SentenceVariant("untrained", treated="whitened"),
 }
 PLANS = {"nli": study_of("nli", _NLI)}

@@ -26,7 +26,11 @@ from course_lab.ch07_embeddings.pseudo_words import (
     merge,
     tokens_of,
 )
-from course_lab.ch07_embeddings.real_senses import sense_scores, states_of_words
+from course_lab.ch07_embeddings.real_senses import (
+    neighbour_averages,
+    sense_scores,
+    states_of_words,
+)
 from course_lab.ch07_embeddings.sense_stories import SenseStories
 from course_lab.ch07_embeddings.senses import (
     neighbour_means,
@@ -376,7 +380,7 @@ class TestLayers:
         model, tokenizer = self.model(4), FastWordPiece(self.pieces)
         read = layer_table.read_words(model, tokenizer, self.sentences[:30], 96)
         held = layer_table.read_words(model, tokenizer, self.sentences[30:], 96)
-        scores = layer_table.tag_scores(read, tags[:30], held, tags[30:])
+        scores = layer_table.tag_scores(read, tags[:30], held, tags[30:], mix=True)
         assert set(scores) == set(layer_table.NAMES)
         assert min(score.f1 for score in scores.values()) == 1.0
 
@@ -454,6 +458,13 @@ class TestRealWords:
         assert [len(layer) for layer in scores] == [2, 2, 2]
         for one, two in scores:
             assert one == pytest.approx(two, abs=1e-6), "the same uses in another order"
+
+    def test_an_average_of_neighbours_leaves_the_word_itself_out(self):
+        model = BertModel(BertConfig.tiny(vocab_size=len(self.pieces))).eval()
+        row = {"word": "bank", "sense": "x", "text": "the bank", "start": 4, "end": 8}
+        found = neighbour_averages(model, FastWordPiece(self.pieces), [row])
+        the = model.embeddings.token.weight[FastWordPiece(self.pieces).vocab["the"]]
+        torch.testing.assert_close(found[0], the.detach())
 
     def test_marks_beside_every_piece_are_refused(self):
         model = BertModel(BertConfig.tiny(vocab_size=len(self.pieces))).eval()

@@ -14,6 +14,7 @@ from sentence_peer import SENTENCES, TOKENIZER, encoder, lively_bert
 from course_lab import records, study
 from course_lab.ch09_sentence_bert import sentence_page, sentence_runs, sentences
 from course_lab.ch09_sentence_bert.bm25 import K1, B, Bm25
+from course_lab.ch09_sentence_bert.common_part import generated_pairs
 from course_lab.ch09_sentence_bert.sentence_cost import (
     KINDS,
     Cost,
@@ -418,6 +419,8 @@ def test_settings_that_cannot_be_are_refused():
         sentence_runs.Stage("triplets")
     with refusal("start is 'cooked'; choose one of static, raw"):
         sentence_runs.SentenceVariant("cooked")
+    with refusal("treated is 'salted'; choose one of centred, whitened"):
+        sentence_runs.SentenceVariant("static", treated="salted")
     with refusal("stages train states of a checkpoint"):
         sentence_runs.SentenceVariant("static", stages=(sentence_runs.Stage("pairs"),))
 
@@ -478,3 +481,28 @@ def test_bars_have_an_interval_where_there_are_seeds():
     )
     with refusal("no scores"):
         score_bars({}, {}, "x")
+
+
+def test_centring_takes_a_common_part_out_of_vectors_of_different_lengths(monkeypatch):
+    """The common part of generated pairs costs rank correlation; their mean is it."""
+    u, v, similarity, common = generated_pairs(lengths_vary=True, seed=0)
+    known = {
+        f"{name}{i}": x + 4 * common
+        for name, of in (("u", u), ("v", v))
+        for i, x in enumerate(of)
+    }
+    rows = {
+        "sentence1": [f"u{i}" for i in range(len(u))],
+        "sentence2": [f"v{i}" for i in range(len(v))],
+        "label": similarity.tolist(),
+    }
+    monkeypatch.setattr(sentence_runs, "load", lambda *_: {"train": rows, "test": rows})
+
+    def stsb(treated):
+        def encode(texts):
+            return torch.stack([known[x] for x in texts])
+
+        return sentence_runs.judge_similarity(encode, None, treated)["stsb"]
+
+    assert stsb("centred") > stsb("") + 0.1
+    assert stsb("whitened") > stsb("") + 0.1
