@@ -1,74 +1,56 @@
-"""What chapter 8 shows of fine-tuning: a small model trained on the page, and tables of
-recorded runs.
-
-The run on the page has the steps, batches and lengths of
-`course_lab.ch08_finetuning.finetuning_plans.PLANS`, with the smaller of the shipped
-checkpoints, rates of its own, in float32.
-"""
+"""What chapter 8 and its laboratory show of fine-tuning: features compared, and tables
+of recorded runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 
-from course_lab.ch06_pretraining.shipped import CHECKPOINTS
-from course_lab.ch08_finetuning.finetuning_plans import PLANS
-from course_lab.ch08_finetuning.finetuning_runs import Variant, build_model
-from course_lab.ch08_finetuning.finetuning_tasks import Task, read_task
+from course_lab.ch08_finetuning.features import majority
 from course_lab.records import RESULTS, Record, mean_text
 from course_lab.records import load as load_record
 from course_lib.data.corpus import markdown_table
-from course_lib.finetuning.finetune import finetune
-from course_lib.finetuning.task_model import TaskModel
-from course_lib.wordpiece.fast import FastWordPiece
+from course_lib.metrics.scores import Interval, mean_interval
 
 WAYS = ("fine-tuned", "frozen", "from scratch")
 TASKS: Mapping[str, str] = {
     "pydocs-topic": "topic", "pydocs-pair": "pair", "pydocs-tag": "tags",
     "pydocs-span": "span", "pydocs-choice": "choice",
 }  # fmt: skip
-# The rate at which tiny was best on validation rows, of three, with 200 labels and one
-# seed.
-RATES: Mapping[str, float] = {
-    "pydocs-topic": 2e-3,
-    "pydocs-pair": 2e-4,
-    "pydocs-tag": 5e-4,
-    "pydocs-span": 2e-3,
-    "pydocs-choice": 2e-4,
-}
+SPLITS = ("random split, 1,500", "other modules, 200", "other modules, 2,000")
 
 
-class Live(NamedTuple):
-    """A task of the page and the models that were trained on it."""
-
-    task: Task  # its rows
-    models: dict[str, TaskModel]  # by the way in which they were made, of `WAYS`
-    #: On the test rows, by way and metric, from 0 to 1.
-    scores: dict[str, dict[str, float]]
-
-
-def train_ways(
-    name: str, labels: int = 200, seed: int = 0, folder: Path = CHECKPOINTS / "tiny"
-) -> Live:
-    """Fine-tune a checkpoint on a task, only its head, and the same model from random
-    weights; test all three."""
-    study, task = PLANS[name], read_task(name, source="embedded")
-    tokenizer = FastWordPiece.load(folder)
-    longest = study.shared["max_length"]
-    examples = task.examples(task.train.sample(labels, seed), tokenizer, longest)
-    models, scores = {}, {}
-    for way in WAYS:
-        plan = study.variants[f"{way}, {labels}"].config
-        rate = RATES[name] if way == "fine-tuned" else plan.learning_rate
-        config = replace(
-            plan, seed=seed, progress=False, precision="float32", learning_rate=rate
+def feature_scores(
+    inputs: Mapping[str, tuple[Any, Any, Any]],
+    labels: Sequence[int],
+    test_labels: Sequence[int],
+    few: int = 200,
+) -> dict[str, list[float]]:
+    """Fit each classifier on its training rows and score it, in percent: on a random
+    part of these rows, and on its test rows with few labels and with all."""
+    found = {}
+    for name, (classifier, train, test) in inputs.items():
+        split = train_test_split(train, labels, test_size=500, random_state=0)
+        parts = (
+            (split[0], split[2], split[1], split[3]),
+            (train[:few], labels[:few], test, test_labels),
+            (train, labels, test, test_labels),
         )
-        models[way] = build_model(task, Variant(way), folder, seed)
-        finetune(models[way], examples, config=config)
-        scores[way] = task.score(models[way], tokenizer, task.test, longest)
-    return Live(task, models, scores)
+        found[name] = [100 * classifier.fit(x, y).score(u, v) for x, y, u, v in parts]
+    return found
+
+
+def feature_table(
+    scores: Mapping[str, Sequence[float]],
+    labels: Sequence[int],
+    test_labels: Sequence[int],
+) -> str:
+    """Write what `feature_scores` found, and what the largest class gets."""
+    rows = [[name, *(f"{score:.1f}" for score in of)] for name, of in scores.items()]
+    largest = f"{100 * majority(labels, test_labels):.1f}"
+    rows.append(["largest class", "", largest, largest])
+    return markdown_table(["accuracy (%), features", *SPLITS], rows)
 
 
 class Curve(NamedTuple):
@@ -81,11 +63,33 @@ class Curve(NamedTuple):
         """Return the scores of a way with so many labels, one for each seed."""
         return self.scores[way][:, self.labels.index(labels)]
 
-    def lead(self, way: str, other: str, labels: int) -> tuple[float, float]:
-        """Return by how much a way leads, seed by seed: the mean, and its standard
-        error."""
+    def lead(self, way: str, other: str, labels: int) -> Interval:
+        """Return by how much a way leads, seed by seed: mean and 95% interval."""
         leads = self.at(way, labels) - self.at(other, labels)
-        return float(leads.mean()), float(leads.std(ddof=1) / np.sqrt(len(leads)))
+        return mean_interval(leads.tolist())
+
+
+def clear(lead: Interval) -> bool:
+    """Whether the interval of a difference leaves 0 out."""
+    return abs(lead.mean) > lead.half_width
+
+
+def lead_text(lead: Interval) -> str:
+    """Write a difference with its interval, in bold where that leaves 0 out."""
+    text = f"{lead.mean:+.1f} ± {lead.half_width:.1f}"
+    return f"**{text}**" if clear(lead) else text
+
+
+def lead_table(
+    curves: Mapping[str, Curve], way: str, other: str, labels: Sequence[int]
+) -> str:
+    """Write by how much a way leads another on each task, by number of labels."""
+    head = [f"{way} minus {other}", *(f"{number:,} labels" for number in labels)]
+    rows = [
+        [TASKS[name], *(lead_text(curve.lead(way, other, x)) for x in labels)]
+        for name, curve in curves.items()
+    ]
+    return markdown_table(head, rows)
 
 
 METRICS: Mapping[str, str] = {"f1": "F1", "accuracy": "accuracy"}
@@ -122,20 +126,6 @@ def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Cur
             for way in ways
         },
     )
-
-
-def score_table(record: Record, live: Live | None = None, labels: int = 200) -> str:
-    """Write what mini reached in recorded runs, and beside it what the models of the
-    page reach, if any."""
-    metric, curve = metric_of(record.results[0]["scores"]), curve_of(record, "mini")
-    head, rows = [f"{METRICS[metric]} (%)", "mini, recorded"], []
-    for way in WAYS:
-        rows.append([way, mean_text(curve.at(way, labels).tolist())])
-    if live is not None:
-        head.insert(1, "tiny, here")
-        for row in rows:
-            row.insert(1, f"{100 * live.scores[row[0]][metric]:.1f}")
-    return markdown_table(head, rows)
 
 
 def recorded_cells(
