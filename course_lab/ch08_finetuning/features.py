@@ -1,5 +1,4 @@
-"""Features from a frozen BERT: the film reviews of the lecture, from text to a logistic
-regression, step by step.
+"""Features from a frozen BERT: from text to a logistic regression, step by step.
 
 Sentences become ids, ids become a padded matrix and a mask, BERT makes a state of each
 position, and the state at position 0, where [CLS] stands, becomes the row of a
@@ -34,7 +33,6 @@ from course_lib.training.loop import set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import WordPiece
 
-SENTENCE = "a visually stunning rumination on love"
 # C: the inverse of how much large weights cost
 STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
@@ -60,19 +58,6 @@ class Padded(NamedTuple):
 
     input_ids: Tensor  # ``(N, T)``, filled up with the id of [PAD]
     attention_mask: Tensor  # ``(N, T)``: True at tokens, False at padding
-
-
-class Followed(NamedTuple):
-    """One sentence on its way through the pipeline."""
-
-    #: tokens, ids: with [CLS] and [SEP].
-    tokens: list[str]
-    ids: list[int]
-    #: input_ids, attention_mask: its row in the padded matrix.
-    input_ids: list[int]
-    attention_mask: list[int]
-    states: Tensor  # one for each of its positions, padding included, ``(T, D)``
-    features: Tensor  # the state at position 0, ``(D,)``
 
 
 @dataclass(frozen=True)
@@ -136,26 +121,6 @@ def read_features(
             pooled = pool(select_layers(layers, way.layers), mask, POOLINGS[way.pool])
             features |= zip(indices, pooled.float().cpu().numpy(), strict=True)
     return np.stack([features[index] for index in range(len(rows))])
-
-
-def follow(
-    model: BertModel,
-    tokenizer: WordPiece | FastWordPiece,
-    sentence: str = SENTENCE,
-    others: Sequence[str] = (),
-) -> Followed:
-    """Follow one sentence through the pipeline, in the company of others."""
-    encodings = tokenizer.encode_batch([sentence, *others], padding=None)
-    padded = pad_ids([x.ids for x in encodings], model.config.pad_token_id or 0)
-    with looking(model) as where:
-        states = model(
-            padded.input_ids.to(where), padded.attention_mask.to(where)
-        ).last_hidden_state.cpu()
-    features = pool(states, padded.attention_mask, "cls")
-    row, mask = padded.input_ids[0].tolist(), padded.attention_mask[0].int().tolist()
-    return Followed(
-        encodings[0].tokens, encodings[0].ids, row, mask, states[0], features[0]
-    )
 
 
 def classify(

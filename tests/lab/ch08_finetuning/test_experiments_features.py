@@ -10,12 +10,10 @@ from task_peer import CONFIG
 from tiny import tiny_tokenizer
 
 from course_lab.ch08_finetuning.features import (
-    SENTENCE,
     WAYS,
     Way,
     classify,
     compare_features,
-    follow,
     majority,
     pad_ids,
     read_features,
@@ -29,6 +27,7 @@ from course_lib.wordpiece.tokenizer import WordPiece
 TOKENIZER = tiny_tokenizer(
     "a visually stunning rumi ##nation on love good bad film . it is", WordPiece
 )
+SENTENCE = "a visually stunning rumination on love"
 SENTENCES = ["a film", SENTENCE, "good", "it is a bad bad film.", "love"]
 
 
@@ -37,32 +36,6 @@ def model():
     torch.manual_seed(1)
     # in training mode, with much dropout: reading must not depend on it
     return BertModel(CONFIG)
-
-
-def test_the_lectures_sentence_is_followed_through_every_step(model):
-    """Padded by a longer neighbour: its row ends with id 0, which the mask leaves out,
-    and position 0 is [CLS]."""
-    model.train()
-    followed = follow(
-        model, TOKENIZER, others=["it is a bad bad film. it is a good film."]
-    )
-    assert followed.tokens == [
-        "[CLS]",
-        "a",
-        "visually",
-        "stunning",
-        "rumi",
-        "##nation",
-        "on",
-        "love",
-        "[SEP]",
-    ]
-    assert followed.input_ids == [*followed.ids, *[0] * 6]
-    assert followed.attention_mask == [1] * 9 + [0] * 6
-    assert followed.states.shape == (15, 15)
-    assert torch.equal(followed.features, followed.states[0])
-    alone = model.eval()(torch.tensor([followed.ids])).last_hidden_state[0]
-    torch.testing.assert_close(followed.states[:9], alone, rtol=0, atol=1e-5)
 
 
 def test_the_mask_tells_padding_from_a_token_with_the_same_id():
