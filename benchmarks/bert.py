@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from bert_sides import (
@@ -61,6 +61,8 @@ from course_lib.training.loop import set_seed
 
 # of Devlin et al. 2019, and of a transformers.BertConfig that is not told otherwise
 DROPOUT = 0.1
+Race: TypeAlias = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
+"""What tells a race from others, and what does it."""
 LADDER_SIZES = {
     "cpu": ("tiny", "mini"),
     "cuda": ("tiny", "mini", "base"),
@@ -87,6 +89,7 @@ class Settings:
     ladder_rounds: int = setting(
         11, "times that each of both is timed on the ladder; 0 leaves it out"
     )
+    compiler: str = setting("inductor", "what a compiled step is compiled with")
     threads: int = setting(2, "threads of the CPU")
 
 
@@ -213,6 +216,7 @@ class Switches:
     bf16: bool = False
     fused: bool = True  # attention; False: written out
     compiled: bool = False
+    compiler: str = "inductor"
 
     @property
     def precision(self) -> str:
@@ -250,7 +254,9 @@ class Rung(Ours):
         super().__init__(model)
         self.switches = switches
         speed_up(model, switches.onednn, switches.words, switches.fused)
-        self.call = torch.compile(self._output) if switches.compiled else self._output
+        self.call = self._output
+        if switches.compiled:
+            self.call = torch.compile(self._output, backend=switches.compiler)
 
     def _output(self, batch: Batch) -> tuple[Tensor, Tensor]:
         mask = batch.needed_mask if self.switches.no_mask else batch.attention_mask
@@ -282,34 +288,17 @@ def rungs_of(
     }
 
 
-def climb(settings: Settings, device: torch.device) -> Iterator[dict[str, Any]]:
-    """Race each rung against `transformers` as it comes: in single precision, with
-    dropout, on a full batch."""
+def climb(settings: Settings, device: torch.device) -> Iterator[Race]:
+    """Give the race of each rung against `transformers` as it comes: in single
+    precision, with dropout, on a full batch."""
     for size in (size for size in LADDER_SIZES[device.type] if size in settings.sizes):
         batch = batch_of(settings, size, False, device)
         reference = Transformers(make_ours(settings, size, DROPOUT, device))
-        reference_step = steps_of(reference, "training step", batch, "fp32", device)
         for make_side, ladder in ((Rung, LADDER), (make_theirs, THEIR_LADDER)):
-            switches = Switches()
+            switches = Switches(compiler=settings.compiler)
             for switch, change in rungs_of(device, ladder).items():
                 switches = dataclasses.replace(switches, **change)
-                model = make_ours(settings, size, switches.dropout, device)
-                side = make_side(model, switches)
-                check_same(side, reference, batch, switches.precision, device)
-                step = steps_of(
-                    side, "training step", batch, switches.precision, device
-                )
-                raced = race(step, reference_step, device, settings.ladder_rounds)
-                # its operations cannot be counted, and are those of the same step
-                # uncompiled
-                if switches.compiled:
-                    plain = make_side(
-                        model, dataclasses.replace(switches, compiled=False)
-                    )
-                    step = steps_of(
-                        plain, "training step", batch, switches.precision, device
-                    )
-                yield {
+                key = {
                     "device": device.type,
                     "precision": switches.precision,
                     "what": "ladder",
@@ -317,11 +306,37 @@ def climb(settings: Settings, device: torch.device) -> Iterator[dict[str, Any]]:
                     "mode": switch,
                     "dropout": switches.dropout,
                     "batch": "full",
-                    **raced,
-                    **utilisation(
-                        step, raced["milliseconds"], switches.precision, device
-                    ),
                 }
+                make = partial(make_side, switches=switches)
+                yield (
+                    key,
+                    partial(
+                        race_rung, settings, size, make, switches, reference, batch
+                    ),
+                )
+
+
+def race_rung(
+    settings: Settings,
+    size: str,
+    make: Callable[..., Side],
+    switches: Switches,
+    reference: Transformers,
+    batch: Batch,
+) -> dict[str, Any]:
+    """Race one rung."""
+    device, name = batch.input_ids.device, switches.precision
+    model = make_ours(settings, size, switches.dropout, device)
+    side = make(model)
+    check_same(side, reference, batch, name, device)
+    step = steps_of(side, "training step", batch, name, device)
+    standing = steps_of(reference, "training step", batch, "fp32", device)
+    raced = race(step, standing, device, settings.ladder_rounds)
+    # its operations cannot be counted, and are those of the same step uncompiled
+    if switches.compiled:
+        plain = make(model, switches=dataclasses.replace(switches, compiled=False))
+        step = steps_of(plain, "training step", batch, name, device)
+    return {**raced, **utilisation(step, raced["milliseconds"], name, device)}
 
 
 def make_theirs(model: BertForPreTraining, switches: Switches) -> Transformers:
@@ -361,7 +376,7 @@ def main(words: Sequence[str] | None = None) -> None:
         for device in devices():
             parts = [race_peers(settings, device, name) for name in precisions(device)]
             if settings.ladder_rounds:
-                parts.append(climb(settings, device))
+                parts.append({**key, **run()} for key, run in climb(settings, device))
             for row in (row for part in parts for row in part):
                 rows.append(row)
                 bar.update()

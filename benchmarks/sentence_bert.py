@@ -141,7 +141,7 @@ def compare_costs(settings: Settings) -> Iterator[dict[str, Any]]:
             settings.rounds,
             settings.length,
         )
-        yield {"what": "pairs", "mode": name, "peer": "cross-encoder", **_told(cost)}
+        yield {"what": "pairs", "mode": name, "peer": "cross-encoder", **told(cost)}
 
 
 def compare_lengths(settings: Settings) -> Iterator[dict[str, Any]]:
@@ -165,10 +165,10 @@ def compare_lengths(settings: Settings) -> Iterator[dict[str, Any]]:
             reads["pair_over_sentence"] = float(
                 np.median(np.array(cost.pair) / np.array(cost.sentence))
             )
-            yield {"what": "length", "mode": name, "peer": kind, **reads, **_told(cost)}
+            yield {"what": "length", "mode": name, "peer": kind, **reads, **told(cost)}
 
 
-def _told(cost: Cost) -> dict[str, float]:
+def told(cost: Cost) -> dict[str, float]:
     low, ratio, high = np.quantile(cost.cross / cost.bi, [0.25, 0.5, 0.75]).tolist()
     seconds = {"milliseconds": cost.bi, "peer_milliseconds": cost.cross}
     medians = {

@@ -80,8 +80,8 @@ def table(columns: tuple[str, ...], classes: int, number: int, seed: int) -> Row
 
 @cache
 def folder_of_tables() -> str:
-    """Return a folder that `course_lib.data.load` reads, with the tables of chapters 9
-    and 10."""
+    """Return a folder that `course_lib.data.load` reads, with the tables of chapters 8
+    to 10 and a corpus in place of WikiText."""
     root = Path(_folder.name) / "data"
     pair = ("sentence1", "sentence2")
     tables = {
@@ -92,6 +92,8 @@ def folder_of_tables() -> str:
         "trec": (("text",), 3),
         "mrpc": (pair, 2),
         "sst2": (("sentence",), 2),
+        "cola": (("sentence",), 2),
+        "rte": (pair, 2),
         "pydocs-pair": (pair, 2),
     }
     for name, (columns, classes) in tables.items():
@@ -106,4 +108,14 @@ def folder_of_tables() -> str:
                 ]
             (root / name).mkdir(parents=True, exist_ok=True)
             Dataset.from_list(rows).to_parquet(root / name / f"{split}.parquet")
+    corpus = root / "wikitext2_raw"
+    corpus.mkdir()
+    for seed, split in enumerate(SIZES):
+        told = [f"{sentence} ." for sentence in sentences()[100 * seed :][:100]]
+        lines = [
+            line
+            for place in range(0, 100, 10)
+            for line in (" = Title = ", "", " ".join(told[place : place + 10]), "")
+        ]
+        (corpus / f"{split}.txt").write_text("\n".join(lines), encoding="utf-8")
     return str(root)

@@ -35,7 +35,7 @@ KINDS: tuple[Kind, ...] = ("first state", "every state", "sentence-transformers"
 
 
 class Cost(NamedTuple):
-    """Seconds of processor time, one value for each round."""
+    """Seconds (of the processor, or of a GPU), one value for each round."""
 
     pair: list[float]  # to read a pair with the cross-encoder
     sentence: list[float]  # to read a sentence with the bi-encoder
@@ -81,17 +81,18 @@ class Sides(NamedTuple):
     features: int  # of a vector
 
 
-def both_sides(folder: Path, kind: Kind, max_length: int) -> Sides:
+def both_sides(folder: Path, kind: Kind, max_length: int, device: str = "cpu") -> Sides:
     """Make a cross-encoder and a bi-encoder of one checkpoint."""
-    bi = read_encoder(folder, "mean", max_length).to("cpu")
+    bi = read_encoder(folder, "mean", max_length).to(device)
     if kind == "sentence-transformers":
-        return _library_sides(bi, max_length)
+        return _library_sides(bi, max_length, device)
     head = SequenceClassifier if kind == "first state" else _EveryState
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", message=".*(left aside|new, to be trained|new weights)"
         )
-        cross = head.from_pretrained(folder, labels=1, dtype=torch.float32).eval()
+        cross = head.from_pretrained(folder, labels=1, dtype=torch.float32)
+        cross = cross.to(device).eval()
     return Sides(
         lambda pairs: predict(
             cross, bi.tokenizer, pairs, max_length=2 * max_length - 1
@@ -101,15 +102,15 @@ def both_sides(folder: Path, kind: Kind, max_length: int) -> Sides:
     )
 
 
-def _library_sides(bi: SentenceBert, max_length: int) -> Sides:
+def _library_sides(bi: SentenceBert, max_length: int, device: str) -> Sides:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
     with tempfile.TemporaryDirectory() as copy, _quiet():
         bi.save_pretrained(copy)
-        theirs = SentenceTransformer(copy, device="cpu")
+        theirs = SentenceTransformer(copy, device=device)
         theirs.max_seq_length = max_length
         cross = CrossEncoder(
-            copy, num_labels=1, max_length=2 * max_length - 1, device="cpu"
+            copy, num_labels=1, max_length=2 * max_length - 1, device=device
         )
     return Sides(
         partial(cross.predict, show_progress_bar=False),
@@ -138,12 +139,14 @@ def measure_cost(
     rounds: int = 3,
     max_length: int = 128,
     kind: Kind = "first state",
+    device: str = "cpu",
 ) -> Cost:
     """Time both ways with equal weights."""
-    sides, random = both_sides(folder, kind, max_length), np.random.default_rng(0)
+    sides = both_sides(folder, kind, max_length, device)
+    random = np.random.default_rng(0)
     vectors = torch.from_numpy(
         random.normal(size=(NUMBER, sides.features)).astype(np.float32)
-    )
+    ).to(device)
     found = Cost([], [], [])
     with one_thread():
         for turn in range(-WARM, rounds):
@@ -158,11 +161,19 @@ def measure_cost(
                 (found.search, 1, partial(closest_pairs, vectors, k=1)),
             ]
             for spent, number, step in steps if turn % 2 else steps[::-1]:
-                started = time.process_time()
+                started = _clock(device)
                 step()
                 if turn >= 0:
-                    spent.append((time.process_time() - started) / number)
+                    spent.append((_clock(device) - started) / number)
     return found
+
+
+def _clock(device: str) -> float:
+    """Read the clock of this process; for a GPU that of the wall, once all is done."""
+    if device == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 @contextmanager

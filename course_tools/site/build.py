@@ -123,7 +123,7 @@ def why(root: Path, name: str) -> str:
 
 def _execute(root: Path, pages: list[Path], cards: bool) -> dict[str, str]:
     """Execute changed pages and write data cards; return their environment."""
-    environment = _environment(root / "_build")
+    environment = kernel_environment(root / "_build")
     try:
         failures = execute_pages(PageCache(root), pages, environment, cards)
     except KeyboardInterrupt:
@@ -211,7 +211,7 @@ def _sources_of_site(root: Path) -> str:
     return " ".join([files, *(os.environ.get(name, "") for name in names)])
 
 
-def _environment(built: Path) -> dict[str, str]:
+def kernel_environment(built: Path) -> dict[str, str]:
     """Give kernels a profile and a backend of their own, not the reader's."""
     profile = built / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)

@@ -143,7 +143,6 @@ def _execute(
     job: Job,
 ) -> str | None:
     """Execute a page in its own kernel and keep it; return what went wrong."""
-    from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     cost: dict[str, float] = {}
@@ -162,17 +161,8 @@ def _execute(
         steps.unlink(missing_ok=True)
 
     steps = job.steps
-    client = NotebookClient(
-        notebook,
-        timeout=None,
-        # it would change the cells, by which the cache knows the page
-        record_timing=False,
-        startup_timeout=PATIENCE,
-        iopub_timeout=PATIENCE,
-        extra_arguments=[f"--IPKernelApp.exec_lines={START}"],
-        resources={"metadata": {"path": str(page.parent)}},
-        on_cell_start=note_start,
-        on_cell_executed=note_end,
+    client = _client(
+        page, notebook, on_cell_start=note_start, on_cell_executed=note_end
     )
     state = cache.made_of(page)  # before: somebody may edit the library meanwhile
     files = {"COURSE_PROGRESS": str(steps), COURSE_READS: str(reads)}
@@ -194,6 +184,42 @@ def _execute(
     cost["execution_seconds"] = job.so_far()
     cache.keep(page, notebook, state, own, **cost)
     return None
+
+
+def _client(page: Path, notebook: NotebookNode, **hooks: Any) -> Any:
+    """Make what executes a page in its folder."""
+    from nbclient import NotebookClient
+
+    return NotebookClient(
+        notebook,
+        timeout=None,
+        # it would change the cells, by which the cache knows the page
+        record_timing=False,
+        startup_timeout=PATIENCE,
+        iopub_timeout=PATIENCE,
+        extra_arguments=[f"--IPKernelApp.exec_lines={START}"],
+        resources={"metadata": {"path": str(page.parent)}},
+        **hooks,
+    )
+
+
+def errors_of(
+    page: Path, notebook: NotebookNode, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Execute all cells of a page, whatever they raise, and keep nothing; return each
+    error's last line by its cell."""
+    client = _client(page, notebook, allow_errors=True)
+    client.execute(env={**environment, COURSE_READS: os.devnull})
+    cells = enumerate(notebook.cells)
+    code = [(index, cell) for index, cell in cells if cell.cell_type == "code"]
+    return {
+        f"cell {number}{_line(notebook, index)}": _last_line(
+            f"{output.ename}: {output.evalue}"
+        )
+        for number, (index, cell) in enumerate(code, start=1)
+        for output in cell.outputs
+        if output.output_type == "error"
+    }
 
 
 def _line(notebook: NotebookNode, cell: int) -> str:

@@ -33,6 +33,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nbformat import NotebookNode
@@ -140,12 +141,15 @@ def first_change(notebook: NotebookNode, changes: Changes) -> int:
     )
 
 
-def run_reference(notebook: NotebookNode) -> Outcome:
-    """Run the reference from the start, as the student and as the grader has it."""
+def run_from_the_start(
+    notebook: NotebookNode, changes: Changes = MappingProxyType({})
+) -> Outcome:
+    """Run an answer, by itself the reference, as the student and as the grader has
+    it."""
     student, grader = Sitting(), Sitting()
-    for visible, _ in both_versions(notebook, {}):
+    for visible, _ in both_versions(notebook, changes):
         student.run(visible, visible)
-    for _, whole in both_versions(notebook, {}):
+    for _, whole in both_versions(notebook, changes):
         grader.run(whole, whole)
     return Outcome(student.outcome.student, grader.outcome.grader)
 
@@ -218,7 +222,7 @@ def in_processes(
 ) -> dict[str, Any]:
     """Run cases, and before them the reference, on which all stand."""
     here, processes = Sitting(), Cases(at_once)
-    processes.start(REFERENCE, lambda: run_reference(notebook))
+    processes.start(REFERENCE, lambda: run_from_the_start(notebook))
     processes.end_all()
     begins = {name: first_change(notebook, changes) for name, changes in cases.items()}
     for place, cell in enumerate(both_versions(notebook, {})):
@@ -236,20 +240,24 @@ def in_processes(
     return processes.end_all()
 
 
-def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
-    """Run the reference and every case. Call it in a fresh process: it forks."""
-    # Once, before the fork: no case spends time on it. The first optimizer of a process
-    # imports the third one.
+def get_ready() -> None:
+    """Import what is slow to, and draw as in a worker of the grader's
+    (:mod:`course_tools.grading.sandbox.worker`)."""
+    # The first optimizer of a process imports the third one.
     for module in ("IPython.core.interactiveshell", "torch", "torch._dynamo"):
         importlib.import_module(module)
     import numpy
     import torch
 
     torch.set_num_threads(1)
-    # as in a worker of the grader's (:mod:`course_tools.grading.sandbox.worker`)
     torch.manual_seed(0)
     random.seed(0)
     numpy.random.seed(0)  # noqa: NPY002 - answers draw from it
+
+
+def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
+    """Run the reference and every case. Call it in a fresh process: it forks."""
+    get_ready()  # once, before the fork: no case spends time on it
     notebook = read_source(root / "solutions" / name / f"{name}.py")
     mutants, right = load_cases(name, root)
     gc.freeze()  # a case that looks for garbage copies nothing that it shares
