@@ -89,7 +89,6 @@ class Settings:
     ladder_rounds: int = setting(
         11, "times that each of both is timed on the ladder; 0 leaves it out"
     )
-    compiler: str = setting("inductor", "what a compiled step is compiled with")
     threads: int = setting(2, "threads of the CPU")
 
 
@@ -288,14 +287,16 @@ def rungs_of(
     }
 
 
-def climb(settings: Settings, device: torch.device) -> Iterator[Race]:
+def climb(
+    settings: Settings, device: torch.device, compiler: str = "inductor"
+) -> Iterator[Race]:
     """Give the race of each rung against `transformers` as it comes: in single
     precision, with dropout, on a full batch."""
     for size in (size for size in LADDER_SIZES[device.type] if size in settings.sizes):
         batch = batch_of(settings, size, False, device)
         reference = Transformers(make_ours(settings, size, DROPOUT, device))
         for make_side, ladder in ((Rung, LADDER), (make_theirs, THEIR_LADDER)):
-            switches = Switches(compiler=settings.compiler)
+            switches = Switches(compiler=compiler)
             for switch, change in rungs_of(device, ladder).items():
                 switches = dataclasses.replace(switches, **change)
                 key = {

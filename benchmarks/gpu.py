@@ -26,7 +26,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gpu_steps import ROOT, STEPS, Given, Step
+from gpu_steps import ROOT, STEPS, Found, Given, Runs, Step
 
 SLICES = sorted({step.slice for step in STEPS.values()})
 
@@ -66,24 +66,34 @@ def run_step(name: str, dry: bool, folder: Path, data: str | None) -> None:
 
     label, command = f"gpu-{name}", ["python", "benchmarks/gpu.py", name]
     held = records.held(label, settings, folder=folder)
-    failed = []
     with tempfile.TemporaryDirectory() as temporary:
         # an earlier call may have left there what a run goes on from
         scratch = Path(temporary) if dry else ROOT / "_build" / "gpu"
         if dry and data is None and (step.data or step.more_data):
             data = stand_ins.folder_of_tables()
-        for key, run in step.runs(Given(settings, held, data, scratch)):
-            try:
-                records.run_missing(
-                    label, command, settings, [(key, run)], print, folder
-                )
-            except Exception:
-                traceback.print_exc()
-                failed.append(key)
+        runs = step.runs(Given(settings, held, data, scratch))
+        failed = do_runs(label, command, settings, runs, folder)
     if (folder / f"{label}.json").is_file():
         print(gpu.table(name, records.load(label, folder).results), flush=True)
     if failed:
         raise SystemExit(f"{len(failed)} runs raised: {failed}")
+
+
+def do_runs(
+    label: str, command: Sequence[str], settings: Any, runs: Runs, folder: Path
+) -> list[Found]:
+    """Do the runs that a record lacks, and return which raised, once told what: half an
+    hour with a GPU is too short for one of them to stop the others."""
+    from course_lab import records
+
+    failed = []
+    for key, run in runs:
+        try:
+            records.run_missing(label, command, settings, [(key, run)], print, folder)
+        except Exception:
+            traceback.print_exc()
+            failed.append(key)
+    return failed
 
 
 def main(words: Sequence[str] | None = None) -> int:

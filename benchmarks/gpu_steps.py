@@ -263,9 +263,8 @@ def climb(given: Given) -> Runs:
         cuda_length=asked.length,
         cuda_batch=asked.batch,
         ladder_rounds=asked.rounds,
-        compiler=asked.compiler,
     )
-    return bert.climb(options, device())
+    return bert.climb(options, device(), asked.compiler)
 
 
 @dataclass(frozen=True)
@@ -345,6 +344,7 @@ def grade_behind(wall: str, settings: Grading) -> Found:
     it; say why where there is no such wall, or no device behind it."""
     import jupytext
     import nbformat
+    from nbgrader.utils import is_grade
 
     from course_tools.grading.assignments import source
     from course_tools.grading.assignments.release import release
@@ -374,9 +374,10 @@ def grade_behind(wall: str, settings: Grading) -> Found:
             [result] = grade(name, course, isolation=wall).results
         except NoIsolation as error:
             return {"refused": str(error)}
+    tests = [x for x in handed_in.cells if x.cell_type == "code" and is_grade(x)]
     return {
         "points": result.earned,
-        "most": result.points,
+        "most": sum(cell.metadata.nbgrader.points for cell in tests),
         "problem": result.problem,
         "took": round(time.perf_counter() - started, 1),
     }

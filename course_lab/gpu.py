@@ -3,19 +3,22 @@ its steps, or nothing where no GPU was at hand."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from course_lab import records
-from course_lib.data.corpus import markdown_table
+from course_lib.data.corpus import markdown_table, plain_text
 from course_lib.files import RESULTS
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
 
 Results: TypeAlias = Sequence[Mapping[str, Any]]
 
 
-def on_a_gpu(step: str, folder: Path = RESULTS) -> str | None:
-    """Return what a step found, with device and date; None if there is no record."""
+def on_a_gpu(step: str, folder: Path = RESULTS) -> "Markdown | None":
+    """Show what a step found, with device and date; nothing if there is no record."""
     name = f"gpu-{step}"
     try:
         # not `is_file`: a build notes what a page opens, and so executes it anew once
@@ -26,7 +29,11 @@ def on_a_gpu(step: str, folder: Path = RESULTS) -> str | None:
         return None
     record = records.load(name, folder)
     note = records.recorded_note(record, "The next table was")
-    return f"**On a GPU**\n\n{note}\n\n{table(step, record.results)}"
+    # a machine that only measures may lack it
+    from IPython.display import Markdown
+
+    found = table(step, record.results)
+    return Markdown(f"**On a GPU**\n\n{note}\n\n{found}")
 
 
 def table(step: str, results: Results) -> str:
@@ -54,7 +61,7 @@ def _with_failures(
     told: str, heads: tuple[str, ...], failed: Sequence[tuple[str, ...]]
 ) -> str:
     """Write a sentence, and below it what failed, if anything did."""
-    safe = [[cell.replace("|", "\\|").replace("\n", " ") for cell in x] for x in failed]
+    safe = [[plain_text(" ".join(cell.split())) for cell in row] for row in failed]
     return f"{told}\n\n{markdown_table(heads, safe)}" if failed else told
 
 

@@ -24,6 +24,8 @@ PACKAGES = ("course_lib", "course_lab", "course_tools")
 #: Where else a page finds what it shows.
 READ_FROM = (*PACKAGES, "book")
 CHECKPOINTS = "book/checkpoints"
+#: A page may show a record once it is there, so one that it looks for counts.
+RECORDS = "book/results"
 CELL = re.compile(
     r"^(`{3,})\{code-cell\}[^\n]*\n(?:---\n.*?\n---\n|(?::[^\n]*\n)*)(.*?)^\1$",
     re.MULTILINE | re.DOTALL,
@@ -58,10 +60,12 @@ def files_state(names: Iterable[str], root: Path) -> dict[str, str]:
 
 
 def files_read(paths: Iterable[str], root: Path) -> list[str]:
-    """Return which files are the course's and no code; all of a checkpoint."""
+    """Return which files are the course's and no code; all of a checkpoint, and of
+    records those that are not there, too."""
     found: set[Path] = set()
     for path in map(Path, paths):
         own = path.is_relative_to(root) and path.is_file()
+        own = own or (path.parent == root / RECORDS and not path.exists())
         if own and not path.suffix.startswith(".py"):
             inside = path.relative_to(root)
             if inside.is_relative_to(CHECKPOINTS):

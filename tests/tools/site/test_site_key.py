@@ -11,6 +11,7 @@ from course_tools.site.key import (
     code_state,
     digest_of_files,
     files_read,
+    files_state,
     imported_modules,
 )
 
@@ -182,6 +183,15 @@ def test_of_what_a_kernel_opened_the_course_s_own_data_count(tmp_path):
     opened = [f"{tmp_path}/{name}" for name in files if "model" not in name]
     found = files_read([*opened, f"{tmp_path}/book/gone.json", "/etc/hosts"], tmp_path)
     assert found == sorted([*files[:2], *files[3:5]])
+
+
+def test_a_record_that_a_page_looked_for_counts_although_it_is_not_there(tmp_path):
+    (tmp_path / "book/results").mkdir(parents=True)
+    looked_for = "book/results/gpu-none.json"
+    assert files_read([f"{tmp_path}/{looked_for}"], tmp_path) == [looked_for]
+    before = files_state([looked_for], tmp_path)
+    (tmp_path / looked_for).write_text("{}")
+    assert files_state([looked_for], tmp_path) != before
 
 
 def pages_that_import(part: str) -> set[str]:
