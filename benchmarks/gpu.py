@@ -28,12 +28,18 @@ from typing import Any
 
 from gpu_steps import ROOT, STEPS, Found, Given, Runs, Step
 
+#: What pip calls modules whose package has another name.
+PACKAGES = {"sklearn": "scikit-learn", "yaml": "PyYAML", "IPython": "ipython"}
 SLICES = sorted({step.slice for step in STEPS.values()})
 
 
 def lacking(step: Step, dry: bool, data: str | None = None) -> str | None:
     """What keeps a step from running here, and what to do about it."""
-    missing = [name.replace("_", "-") for name in step.needs if find_spec(name) is None]
+    missing = [
+        PACKAGES.get(name, name.replace("_", "-"))
+        for name in step.needs.split()
+        if find_spec(name) is None
+    ]
     if missing:
         return (
             f"this Python lacks {', '.join(missing)}: pip install {' '.join(missing)},"

@@ -53,7 +53,7 @@ class Step:
     title: str  # printed above it
     slice: int  # the call in which it is made
     minutes: float  # that it may take
-    needs: tuple[str, ...]  # packages that it imports
+    needs: str  # modules that it imports, from other packages
     #: Of a run on a GPU, and of a dry run: two of one dataclass.
     settings: Any
     tiny: Any
@@ -686,15 +686,26 @@ def execute_page(page: Path, device: str, most: int | None) -> Found:
 
 
 #: What the library's own modules need.
-LIBRARY = ("torch", "jaxtyping", "datasets", "tokenizers", "sacrebleu")
-GRADER = ("nbgrader", "nbformat", "jupytext", "IPython", "sqlalchemy", "psutil")
+LIBRARY = (
+    "torch numpy scipy sklearn jaxtyping datasets pyarrow tokenizers safetensors"
+    " huggingface_hub sacrebleu filelock tqdm"
+)
+PEERS = f"{LIBRARY} transformers rich"
+GRADER = (
+    f"{LIBRARY} nbgrader nbformat nbclient jupytext jupyter_client traitlets IPython"
+    " sqlalchemy typer rich"
+)
+SITE = (
+    f"{LIBRARY} nbclient ipykernel jupyter_cache jupytext myst_nb myst_parser"
+    " matplotlib psutil packaging yaml transformers sentence_transformers"
+)
 #: In the order of their worth. A slice takes nine minutes at most, all of them 25.
 STEPS = {
     "tests": Step(
         "the library's fast tests",
         1,
         2.5,
-        (*LIBRARY, "pytest", "hypothesis", "beartype"),
+        f"{LIBRARY} matplotlib pytest hypothesis beartype",
         Tests(),
         Tests("cpu", "test_mu*.py", 1),
         run_tests,
@@ -703,7 +714,7 @@ STEPS = {
         "BERT-base on sequences of 512 tokens, beside transformers",
         1,
         4,
-        ("torch", "transformers", "rich", "tqdm", "tokenizers", "jaxtyping"),
+        PEERS,
         Bert(),
         Bert(
             "cpu",
@@ -720,7 +731,7 @@ STEPS = {
         "BERT-base's training step, one switch after the other",
         1,
         2.5,
-        ("torch", "transformers", "rich", "tqdm", "tokenizers", "jaxtyping"),
+        PEERS,
         Ladder(),
         Ladder("cpu", "tiny", 2, 16, 1, "eager"),
         climb,
@@ -729,7 +740,7 @@ STEPS = {
         "the right answers to all assignments",
         2,
         2.5,
-        (*LIBRARY, *GRADER),
+        GRADER,
         Answers(),
         Answers("cpu", ("wordpiece",), False, 1),
         run_answers,
@@ -738,7 +749,7 @@ STEPS = {
         "course grade, with a worker that has the GPU",
         2,
         0.5,
-        (*LIBRARY, *GRADER),
+        GRADER,
         Grading(),
         Grading("cpu", "wordpiece", "gpu or cpu"),
         grade_on_workers,
@@ -747,7 +758,7 @@ STEPS = {
         "attention's memory and time to 16,384 tokens",
         2,
         1,
-        ("torch", "rich", "tqdm", "jaxtyping"),
+        f"{LIBRARY} rich",
         Attention(),
         Attention("cpu", 8, 2, (8, 16), ("fp32",), 1),
         measure_attention,
@@ -756,7 +767,7 @@ STEPS = {
         "a Transformer and a GRU, a word at a time and all at once",
         2,
         0.5,
-        LIBRARY,
+        f"{LIBRARY} matplotlib",
         Words(),
         Words("cpu", (3, 5), 2, 1),
         time_words,
@@ -765,7 +776,7 @@ STEPS = {
         "mini and small, pre-trained for half a minute",
         2,
         4.5,
-        (*LIBRARY, "scipy", "typer"),
+        LIBRARY,
         Pretraining(),
         Pretraining("cpu", ("tiny",), ("wikitext2_raw",), None, 2, 200, 8),
         pretrain_models,
@@ -775,7 +786,7 @@ STEPS = {
         "chapter 8's models of GLUE's tasks, from all labels, five seeds",
         3,
         3,
-        (*LIBRARY, "scipy", "sklearn"),
+        LIBRARY,
         FineTuning(),
         FineTuning(
             "cpu", ("cola", "stsb"), ("fine-tuned",), "tiny", 1, 2, "float32", 1
@@ -787,7 +798,7 @@ STEPS = {
         "10,000 sentences, read in pairs and alone",
         3,
         1,
-        (*LIBRARY, "sentence_transformers", "sklearn", "rich", "tqdm"),
+        f"{PEERS} sentence_transformers",
         Pairs(),
         Pairs("cpu", ("tiny",), 4, 2, 1, 16, 0),
         compare_costs,
@@ -796,7 +807,7 @@ STEPS = {
         "the chapters and their laboratories",
         3,
         3,
-        (*LIBRARY, "nbclient", "ipykernel", "jupyter_cache", "myst_nb", "psutil"),
+        SITE,
         Pages(),
         Pages("cpu", "04-*-lab", 1, 1),
         execute_pages,

@@ -50,3 +50,11 @@ def test_a_wrong_answer_loses_the_marks_of_its_cell_alone():
     assert outcome["student"]["margin-tests"]["points"] == 3
     assert outcome["grader"]["margin-tests"]["points"] == 0
     assert outcome["grader"]["squares-tests"]["points"] == 4
+
+
+def test_an_answer_by_itself_in_a_fresh_shell_gets_the_marks_of_a_forked_case():
+    margin = "def margin(high, low):\n    return abs(high - low)"
+    outcome = mutants_run.run_from_the_start(source_notebook(), {"margin": margin})
+    assert outcome.student["margin-tests"].points == 3
+    assert outcome.grader["margin-tests"].points == 0
+    assert outcome.grader["squares-tests"].points == 4

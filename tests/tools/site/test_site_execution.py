@@ -18,7 +18,7 @@ from course_lib.training.config import History, TrainingConfig
 from course_lib.training.console import progress
 from course_tools.site.build import SiteError, build
 from course_tools.site.cache import PageCache
-from course_tools.site.execute import COSTS, execute_pages
+from course_tools.site.execute import COSTS, errors_of, execute_pages
 from course_tools.site.progress import Job, remaining_seconds, watch
 
 PAGES = {
@@ -60,6 +60,19 @@ def test_a_page_that_fails_stops_no_other_and_every_failure_is_told_with_its_pla
     assert failures[0].startswith("03-dies, cell 1 (line 10): the kernel died")
     assert failures[1].startswith("2 failed")
     assert "01-works: done in 0:0" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_all_that_raises_is_told_where_a_page_goes_on_after_an_error(book):
+    page = book / "book" / "02-raises.md"
+    page.write_text(
+        f"{page.read_text()}\n```{{code-cell}} ipython3\nassert x == 2, x\n```\n"
+    )
+    told = errors_of(page, PageCache(book).notebook(page), os.environ)
+    assert told == {
+        "cell 2 (line 14)": "last line",
+        "cell 3 (line 20)": "AssertionError: 1",
+    }
 
 
 @pytest.mark.slow
