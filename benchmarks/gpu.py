@@ -63,6 +63,7 @@ def run_step(name: str, dry: bool, folder: Path, data: str | None) -> None:
     """Do what the step's record lacks. In a process group of its own, so that all it
     started can be ended with it."""
     os.setsid()
+    sys.stdout.reconfigure(line_buffering=True)  # it may be killed at any time
     step = STEPS[name]
     settings = step.tiny if dry else step.settings
     os.environ["COURSE_DEVICE"] = settings.device
@@ -80,7 +81,7 @@ def run_step(name: str, dry: bool, folder: Path, data: str | None) -> None:
         runs = step.runs(Given(settings, held, data, scratch))
         failed = do_runs(label, command, settings, runs, folder)
     if (folder / f"{label}.json").is_file():
-        print(gpu.table(name, records.load(label, folder).results), flush=True)
+        print(gpu.table(name, records.load(label, folder).results))
     if failed:
         raise SystemExit(f"{len(failed)} runs raised: {failed}")
 

@@ -89,7 +89,7 @@ class Tests:
 
     device: str = "cuda"
     files: str = "test_*.py"
-    processes: int = 8
+    processes: int = 14
 
 
 def run_tests(given: Given) -> Runs:
@@ -245,7 +245,7 @@ class Ladder:
     size: str = "base"
     batch: int = 64
     length: int = 512
-    rounds: int = 5
+    rounds: int = 4
     compiler: str = "inductor"
 
 
@@ -274,7 +274,7 @@ class Answers:
     device: str = "cuda"
     assignments: tuple[str, ...] = ()  # none named: all
     differently: bool = True  # the right answers that are written differently, too
-    processes: int = 8
+    processes: int = 12
 
 
 def run_answers(given: Given) -> Runs:
@@ -481,7 +481,7 @@ class Pretraining:
     device: str = "cuda"
     sizes: tuple[str, ...] = ("mini", "small")
     corpora: tuple[str, ...] = ("stories", "pydocs", "wikitext2_raw")
-    minutes: float | None = 0.6
+    minutes: float | None = 0.5
     steps: int | None = None
     vocab: int = 8192
     batch: int = 128
@@ -549,7 +549,7 @@ class FineTuning:
     seeds: int = 5
     steps: int | None = None  # None: as many epochs as the chapter's plan has
     precision: str = "bfloat16"
-    processes: int = 6
+    processes: int = 8
 
 
 def fine_tune(given: Given) -> Runs:
@@ -594,7 +594,7 @@ class Pairs:
     sizes: tuple[str, ...] = ("mini", "base")
     sentences: int = 1000
     pairs: int = 1000
-    rounds: int = 5
+    rounds: int = 3
     length: int = 128
     paragraphs: int = 10_000  # of pydocs that are drawn from; 0: generated sentences
 
@@ -739,7 +739,7 @@ STEPS = {
     "answers": Step(
         "the right answers to all assignments",
         2,
-        2.5,
+        2,
         GRADER,
         Answers(),
         Answers("cpu", ("wordpiece",), False, 1),
@@ -757,7 +757,7 @@ STEPS = {
     "attention": Step(
         "attention's memory and time to 16,384 tokens",
         2,
-        1,
+        0.75,
         f"{LIBRARY} rich",
         Attention(),
         Attention("cpu", 8, 2, (8, 16), ("fp32",), 1),
@@ -766,7 +766,7 @@ STEPS = {
     "words": Step(
         "a Transformer and a GRU, a word at a time and all at once",
         2,
-        0.5,
+        0.25,
         f"{LIBRARY} matplotlib",
         Words(),
         Words("cpu", (3, 5), 2, 1),
@@ -775,7 +775,7 @@ STEPS = {
     "pretraining": Step(
         "mini and small, pre-trained for half a minute",
         2,
-        4.5,
+        5.5,
         LIBRARY,
         Pretraining(),
         Pretraining("cpu", ("tiny",), ("wikitext2_raw",), None, 2, 200, 8),

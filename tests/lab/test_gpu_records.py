@@ -1,15 +1,33 @@
 """What a page shows of a record of `benchmarks/gpu.py`: a table with device and date,
 or nothing."""
 
-import re
 from pathlib import Path
 
 import pytest
+from pages import build_without_reference, lay_out_book
 
 from course_lab import gpu, records
 
 BOOK = Path(__file__).parents[2] / "book"
-ON_PAGES = re.compile(r'^on_a_gpu\("(\w+)"\)$', re.MULTILINE)
+#: Laboratory -> the steps whose records it shows.
+SHOWN = {
+    "02-self-attention": ("attention",),
+    "03-transformer": ("words",),
+    "05-bert": ("bert", "ladder"),
+    "09-sentence-bert": ("pairs",),
+}
+CELL = """```{code-cell} ipython3
+:tags: [remove-input]
+on_a_gpu("%s"%s)
+```
+"""
+IMPORT = """```{code-cell} ipython3
+:tags: [hide-input]
+from pathlib import Path
+from course_lab.gpu import on_a_gpu
+```
+
+"""
 
 RACE = {"milliseconds": 40.0, "tokens_a_second": 8e5, "utilisation": 0.5}
 SIDES = {
@@ -183,3 +201,30 @@ def test_a_page_that_looks_for_a_record_opens_it_so_that_a_build_knows(tmp_path)
         )
         assert gpu.on_a_gpu("words", tmp_path) is None
     assert opened == [tmp_path / "gpu-words.json"]
+
+
+def test_a_laboratory_has_a_cell_of_its_own_for_each_step_that_it_shows():
+    for name, steps in SHOWN.items():
+        page = (BOOK / f"{name}-lab.md").read_text(encoding="utf-8")
+        shown = [step for step in gpu.TABLES if f'on_a_gpu("{step}")' in page]
+        assert sorted(shown) == sorted(steps), name
+        assert all(CELL % (step, "") in page for step in steps), name
+
+
+@pytest.mark.slow
+def test_a_page_shows_one_of_two_records_that_is_there_and_nothing_of_the_other(
+    tmp_path,
+):
+    (tmp_path / "found").mkdir()
+    write("words", tmp_path / "found")
+    place = f', Path("{tmp_path}/found")'
+    cells = [CELL % (step, place) for step in ("pairs", "words")]
+    lay_out_book(tmp_path, IMPORT + "Before.\n\n" + "\n\nBetween.\n\n".join(cells))
+    build_without_reference(tmp_path)
+    page = (tmp_path / "_build/html/index.html").read_text(encoding="utf-8")
+    before, _, after = page.partition("Between.")
+    assert "On a GPU" not in before
+    assert "On a GPU" in after
+    assert "2026-11-25 (NVIDIA H100" in after
+    assert "<td><p>training</p></td>" in after
+    assert "cell_output" not in before
