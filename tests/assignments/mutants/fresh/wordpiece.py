@@ -220,12 +220,13 @@ MUTANTS = [
     ),
     wrong(
         "merge_by_pattern",
-        "looks for the pair with a regular expression in which . and + mean something",
+        "looks for the pair with a regular expression in which a full stop is any character",
         "legal input",
         "merge",
         MERGING,
         "    import re\n\n"
-        '    pattern = rf"(?<!\\S){pair[0]} {pair[1]}(?!\\S)"\n'
+        '    pair_as_typed = re.escape(" ".join(pair)).replace(r"\\.", ".")\n'
+        '    pattern = rf"(?<!\\S){pair_as_typed}(?!\\S)"\n'
         '    return re.sub(pattern, lambda _: join(*pair), " ".join(pieces)).split(" ")\n'
         + MERGING,
     ),
@@ -393,7 +394,8 @@ MUTANTS = [
         "legal input",
         "word",
         "    pieces, start = [], 0\n",
-        "    pieces, rest = [], word\n    while rest:\n"
+        "    pieces, rest = [], word\n    for _ in word:  # so that no # is found for ever\n"
+        "        if not rest:\n            break\n"
         "        for end in range(len(rest), 0, -1):\n"
         "            if rest[:end] in vocab:\n                break\n"
         '        else:\n            return ["[UNK]"]\n'
@@ -482,14 +484,6 @@ MUTANTS = [
         "piece not in vocab",
     ),
     wrong(
-        "text_length_without_signs",
-        "strips all # from a piece to know its length, also from the word #",
-        "legal input",
-        "text",
-        LENGTH,
-        LENGTH.replace('piece.removeprefix("##")', 'piece.lstrip("#")'),
-    ),
-    wrong(
         "text_one_character_is_never_unknown",
         "leaves out an unknown mark of punctuation",
         "cut-off",
@@ -509,8 +503,8 @@ MUTANTS = [
         "            encoded.append(",
     ),
     wrong(
-        "text_trailing_accents",
-        "ends the last piece of a word where the next character stands that is typed",
+        "text_end_by_length_where_more",
+        "adds the length of a piece to its start where that is more",
         "cut-off",
         "text",
         SPAN,
