@@ -39,7 +39,7 @@ def feature_pipeline(
     wide = 360 / columns
     d = Diagram(
         "feature-pipeline",
-        388,
+        346,
         "Features from a frozen BERT",
         f"Read downwards. {rows} sentences become a matrix of ids of shape"
         f" {tuple(ids.shape)}, where shorter sentences end with the id 0. BERT, whose"
@@ -177,8 +177,8 @@ def word_tags(
     ids, labels = align_labels(words, [names.index(tag) for tag in tags], tokenizer)
     tokens = [tokenizer.pieces[index] for index in ids]
     shown = ["X" if label == IGNORE else names[label] for label in labels]
-    step = 384 / len(tokens)
-    places = [8 + step * (i + 0.5) for i in range(len(tokens))]
+    step = 394 / len(tokens)
+    places = [3 + step * (i + 0.5) for i in range(len(tokens))]
     firsts = [x for x, label in zip(places, labels, strict=True) if label != IGNORE]
     d = Diagram(
         "word-tags",

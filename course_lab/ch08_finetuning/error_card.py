@@ -41,7 +41,7 @@ def card(record: Record, result: Mapping[str, Any]) -> str:
         rows = [
             (f"**{label}**", *row) for label, row in zip(labels, table, strict=True)
         ]
-        lines.append(markdown_table(("gold, then guessed", *labels), rows))
+        lines.append(markdown_table(("gold, then predicted", *labels), rows))
     lines += [
         "For example:",
         example_table(result),
@@ -66,7 +66,7 @@ def example_table(result: Mapping[str, Any]) -> str:
         )
         for shown in result["examples"]
     ]
-    return markdown_table(("mistake", "input", "gold", "guess", "sure"), rows)
+    return markdown_table(("mistake", "input", "gold", "predicted", "confidence"), rows)
 
 
 def calibration_table(result: Mapping[str, Any]) -> str:
