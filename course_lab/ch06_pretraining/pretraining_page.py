@@ -1,8 +1,9 @@
-"""What chapter 6 shows of its live model: tables of guesses, and the picture of what
-kind of word fits a gap."""
+"""What chapter 6 and its laboratory show: the regions of the live loss, tables of
+scores and predictions, and what kind of word a model expects in a gap."""
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +14,78 @@ from course_lab.ch06_pretraining.pretraining_questions import Question, as_batch
 from course_lab.records import mean_text
 from course_lib.data.corpus import markdown_table
 from course_lib.metrics.scores import Interval, mean_interval
+from course_lib.pretraining.token_store import TokenStore
+
+#: What is scored, by the name that pages give it.
+SCORES = {
+    "mlm_accuracy": "masked tokens",
+    "nsp_accuracy": "next sentence",
+    "grammar": "grammar words",
+    "name": "names",
+    "pronoun": "pronouns",
+    "time": "times of day",
+}
+
+
+class Regions(NamedTuple):
+    """A training loss, and the two levels that divide it into three regions."""
+
+    steps: np.ndarray
+    smoothed: np.ndarray  # means over the last tenth of the steps
+    chances: float  # of a model that knows nothing
+    frequencies: float  # of one that knows how frequent words are
+    reached: int  # first step within a quarter of a nat of the frequencies
+    left: int  # first step half a nat below them
+
+
+def regions(losses: Sequence[float], store: TokenStore) -> Regions:
+    """Divide the loss of a pre-training with pairs by what it says of the model."""
+    steps = np.arange(1, len(losses) + 1)
+    # What a batch happens to hold makes single losses jump.
+    smoothed = np.array([np.mean(losses[n - 1 - n // 10 : n]) for n in steps.tolist()])
+    counts = np.bincount(store.ids, minlength=store.vocab_size)
+    shares = counts[counts > 0] / counts.sum()
+    frequencies = float(-(shares * np.log(shares)).sum()) + math.log(2)
+
+    def first_below(level: float) -> int:
+        if not (smoothed < level).any():
+            raise ValueError(
+                f"the loss never falls below {level:.2f}; train for longer"
+            )
+        return int(steps[np.argmax(smoothed < level)])
+
+    return Regions(
+        steps,
+        smoothed,
+        math.log(store.vocab_size) + math.log(2),
+        frequencies,
+        first_below(frequencies + 0.25),
+        first_below(frequencies - 0.5),
+    )
+
+
+def score_table(figures: Mapping[str, Mapping[str, float]]) -> str:
+    """Write the scores of models and controls as a Markdown table, in percent."""
+    rows = [
+        (name, *(f"{100 * of[key]:.1f}" if key in of else "" for key in SCORES))
+        for name, of in figures.items()
+    ]
+    heads = ("predicted by", *(f"{name} (%)" for name in SCORES.values()))
+    return markdown_table(heads, rows)
+
+
+def gap_table(
+    texts: Sequence[str], found: Mapping[str, Sequence[Sequence[tuple[str, float]]]]
+) -> str:
+    """Write what models put into the [MASK] of texts as a Markdown table."""
+    rows = []
+    for i, text in enumerate(texts):
+        likeliest = [
+            ", ".join(f"`{word}` {100 * p:.0f}%" for word, p in of[i])
+            for of in found.values()
+        ]
+        rows.append((text, *likeliest))
+    return markdown_table(("text", *found), rows)
 
 
 def fill_in(
@@ -76,9 +149,10 @@ def lead_over(
     variant: str,
     other: str,
     score: str = "mlm_accuracy",
+    of: str = "scores",
 ) -> Interval:
     """Say by how much one variant of a recorded study is ahead of another, seed by
-    seed."""
+    seed, in one of its scores or questions."""
     sorted_runs = runs_of(results)
     ahead, behind = sorted_runs.get(variant, []), sorted_runs.get(other, [])
     if [run["seed"] for run in ahead] != [run["seed"] for run in behind]:
@@ -87,9 +161,7 @@ def lead_over(
             f" {[run['seed'] for run in behind]}; record the same seeds of both"
         )
     pairs = zip(ahead, behind, strict=True)
-    return mean_interval(
-        [one["scores"][score] - two["scores"][score] for one, two in pairs]
-    )
+    return mean_interval([one[of][score] - two[of][score] for one, two in pairs])
 
 
 def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> str:
@@ -97,7 +169,7 @@ def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -
     interval."""
     head = (
         "variant",
-        "hidden words (%)",
+        "masked tokens (%)",
         "loss at these (nats)",
         "next sentence (%)",
         "probes, last layer (%)",
@@ -120,3 +192,24 @@ def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -
             )
         )
     return markdown_table(head, rows)
+
+
+def lead_table(
+    results: Sequence[Mapping[str, Any]], base: str, variants: Sequence[str]
+) -> str:
+    """Write by how many points each variant differs from the base, seed by seed, with
+    95% intervals; in bold where the interval leaves out 0."""
+    rows = []
+    for variant in variants:
+        cells = []
+        for key in SCORES:
+            of = "scores" if key in ("mlm_accuracy", "nsp_accuracy") else "questions"
+            if key not in runs_of(results)[variant][0][of]:
+                cells.append("not trained")
+                continue
+            lead = lead_over(results, variant, base, key, of)
+            mean, half = 100 * lead.mean, 100 * lead.half_width
+            text = f"{mean:+.1f} ± {half:.1f}".replace("-", "\N{MINUS SIGN}")
+            cells.append(f"**{text}**" if abs(mean) > half else text)
+        rows.append((variant, *cells))
+    return markdown_table(("change", *SCORES.values()), rows)

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import nn
 
 from course_lab.ch06_pretraining.pretrain import Plan, build
@@ -242,14 +243,7 @@ def train_on_stories(
     report: Callable[[History], None] | None = None,
 ) -> StoryRun:
     """Pre-train on the stories and watch what is learnt."""
-    watch = evaluation(corpus, "validation", recipe.last.max_length)
-
-    def figures(model: nn.Module) -> dict[str, float]:
-        return {
-            **watch(model).figures(),
-            **answers(guess_with(model), corpus, questions),
-        }
-
+    figures = watching(recipe, corpus, questions)
     model = build(recipe.stages[0], corpus)
     histories = [
         train(
@@ -266,6 +260,20 @@ def train_on_stories(
     return StoryRun(
         recipe.last.training.seed, model.to("cpu").eval(), _joined(histories)
     )
+
+
+def watching(
+    recipe: Recipe, corpus: Corpus, questions: Mapping[str, Sequence[Question]]
+) -> Callable[[nn.Module], dict[str, float]]:
+    """Return what measures a model on validation and by questions: model -> figures."""
+    watch = evaluation(corpus, "validation", recipe.last.max_length)
+
+    def figures(model: nn.Module) -> dict[str, float]:
+        with torch.no_grad():
+            right = answers(guess_with(model), corpus, questions)
+        return {**watch(model).figures(), **right}
+
+    return figures
 
 
 def _joined(histories: Sequence[History]) -> History:

@@ -81,7 +81,7 @@ MODELS: dict[str, Style] = {
     "sentence-transformers": Style("#008a64", "^", "-."),
     "mini": Style("#0072b2", "o", "-"),
     "base": Style("#008a64", "^", "-."),
-    "hidden words": Style("#0072b2", "o", "-"),
+    "masked tokens": Style("#0072b2", "o", "-"),
     "word frequencies": Style(INK, "x", ":"),
     "equal chances": Style("#927200", "v", "--"),
     "best n-grams": Style("#d55e00", "s", "--"),

@@ -44,6 +44,7 @@ from course_lab.ch06_pretraining.pretraining_stories import (
     read_stories,
     train_on_stories,
 )
+from course_lab.ch06_pretraining.textbook import drawn_texts
 from course_lib.data import stories_lexicon as lex
 from course_lib.figures.tables import choice_heatmap
 from course_tools import record_command as command
@@ -507,3 +508,67 @@ def test_a_variant_that_no_plan_has_is_refused_in_words():
         match="pretraining has no study 'tales'; it has: stories",
     ):
         command.record_experiment("pretraining", "tales", None, [], [0])
+
+
+def test_a_loss_has_three_regions_and_one_that_never_leaves_the_first_is_refused(
+    two_worlds,
+):
+    store = two_worlds.stores["train"]
+    chances = math.log(store.vocab_size) + math.log(2)
+    counts = np.bincount(store.ids) / len(store.ids)
+    entropy = -sum(share * math.log(share) for share in counts if share)
+    level = entropy + math.log(2)
+    losses = [chances] * 4 + [level + 0.1] * 30 + [level - 0.6] * 30
+    found = pretraining_page.regions(losses, store)
+    assert found.chances == chances
+    assert found.frequencies == pytest.approx(level)
+    # means over the last tenth: of step 35 over 32 to 35, of step 38 over 35 to 38
+    assert (found.reached, found.left) == (5, 38)
+    with refusal("never falls below"):
+        pretraining_page.regions([chances] * 9, store)
+
+
+def test_tables_have_a_row_for_each_guesser_and_text_and_nothing_for_what_is_missing():
+    table = pretraining_page.score_table({"counts": {"mlm_accuracy": 0.125}})
+    assert table.split("\n")[2] == "| counts | 12.5 |  |  |  |  |  |"
+    table = pretraining_page.gap_table(["a [MASK]"], {"x": [[("b", 0.5), ("c", 0.25)]]})
+    assert table.split("\n")[2] == "| a [MASK] | `b` 50%, `c` 25% |"
+
+
+def test_a_lead_is_bold_where_its_interval_leaves_out_0():
+    kinds = ("grammar", "name", "pronoun", "time")
+    runs = [
+        {
+            "variant": variant,
+            "seed": seed,
+            "scores": {"mlm_accuracy": right, "nsp_accuracy": 0.5 + 0.1 * seed * other},
+            "questions": dict.fromkeys(kinds, 0.5),
+        }
+        for variant, right, other in (("base", 0.7, 0), ("other", 0.6, 1))
+        for seed in (0, 1, 2)
+    ]
+    row = pretraining_page.lead_table(runs, "base", ["other"]).split("\n")[2]
+    cells = row.split(" | ")
+    assert cells[1] == "**\N{MINUS SIGN}10.0 ± 0.0**"
+    # Student's t with two degrees of freedom: 4.303 · 10 / √3
+    assert cells[2] == "+10.0 ± 24.8"
+    del runs[3]["scores"]["nsp_accuracy"]
+    row = pretraining_page.lead_table(runs, "base", ["other"]).split("\n")[2]
+    assert row.split(" | ")[2] == "not trained"
+
+
+def test_what_is_drawn_for_the_printed_algorithm_is_what_its_batch_holds(two_worlds):
+    data, mask_id = LIVE.last.batches(two_worlds), two_worlds.tokenizer.vocab["[MASK]"]
+    drawn = drawn_texts(data, batches=2, rows=5, seed=0)
+    for text in drawn:
+        batch = text.batch(mask_id)
+        places = batch.masked_positions
+        assert torch.equal(text.ids.flatten()[places], batch.masked_labels)
+        assert torch.equal(text.chosen.flatten().nonzero().flatten(), places)
+        kept = ~text.chosen
+        assert torch.equal(text.ids[kept], batch.input_ids[kept])
+        assert not data.vocab_ids.is_special[text.ids][text.chosen].any()
+        assert not (text.ids == mask_id).any()
+        assert len(batch.next_sentence_labels) == 5
+        assert set(batch.next_sentence_labels.tolist()) <= {0, 1}
+        assert batch.mlm_weight == 5 / len(places)
