@@ -20,7 +20,7 @@ from course_lib.wordpiece.fast import FastWordPiece
 TOLD = {
     "model": "this model",
     "untrained": "the same model, untrained",
-    "unigram": "how frequent pieces are",
+    "unigram": "word frequencies",
     "bigram": "counts of pairs",
     "two-sided bigram": "counts of pairs, on both sides",
     "two-sided trigram": "counts of triples, on both sides",
@@ -86,7 +86,7 @@ def result_rows(log: dict[str, Any], split: str = "test") -> list[str]:
     """Write what a checkpoint and its controls reach on a split, as lines of a Markdown
     table."""
     lines = [
-        "| guesses by | hidden pieces (%) | loss at these (nats) | next sentence (%) |",
+        "| predicted by | masked tokens (%) | their loss (nats) | next sentence (%) |",
         "| --- | --- | --- | --- |",
     ]
     for name, told in log["results"]["scores"][split].items():
