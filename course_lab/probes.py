@@ -8,7 +8,7 @@ from course_lab.ch01_seq2seq import studies as seq2seq
 from course_lab.ch03_transformer import transformer
 from course_lab.ch06_pretraining import pretraining_plans
 from course_lab.ch07_embeddings import context_runs, layer_table
-from course_lab.ch08_finetuning import error_runs, finetuning_plans
+from course_lab.ch08_finetuning import error_runs, finetuning_plans, review_notebook
 from course_lab.ch09_sentence_bert import sentence_runs
 from course_lab.ch10_family import family_pairs, family_prompts, family_stories
 from course_lab.records import RESULTS, Record, load
@@ -22,6 +22,7 @@ EXPERIMENTS: Mapping[str, Mapping[str, Study]] = {
     "layers": layer_table.STUDIES,
     "finetuning": finetuning_plans.PLANS,
     "errors": error_runs.STUDIES,
+    "notebook": {"sst2": review_notebook.STUDY},
     "contexts": context_runs.STUDIES,
     "sentences": sentence_runs.PLANS,
     "family": {
