@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
 
 from course_lab import stand_ins
-from course_lab.ch08_finetuning.features import classify, pad_ids, whole_sentences
+from course_lab.ch08_finetuning.features import pad_ids, whole_sentences
 from course_lab.study import Study
 from course_lib.bert.files import checkpoint_folder, load_bert
 from course_lib.bert.model import BertModel
@@ -80,14 +83,14 @@ def run(study: Study, variant: str, seed: int, inputs: Inputs) -> dict[str, Any]
         random_state=seed,
         stratify=inputs.labels,
     )
-    labels = [[inputs.labels[i] for i in part] for part in (train, test)]
-    if variant == "words":
-        texts = [[inputs.texts[i] for i in part] for part in (train, test)]
-        fitted = classify(texts[0], labels[0], texts[1], labels[1])
-    else:
-        states = inputs.known[variant]
-        fitted = classify(states[train], labels[0], states[test], labels[1])
-    return {"accuracy": fitted.accuracy, "reviews": len(inputs.texts)}
+    words = variant == "words"
+    rows: Any = inputs.texts if words else inputs.known[variant]
+    model = LogisticRegression(max_iter=1000)
+    fitted = make_pipeline(CountVectorizer(), model) if words else model
+    labels = np.array(inputs.labels)
+    fitted.fit([rows[i] for i in train], labels[train])
+    accuracy = fitted.score([rows[i] for i in test], labels[test])
+    return {"accuracy": float(accuracy), "reviews": len(inputs.texts)}
 
 
 def probe(study: Study, _: str) -> tuple[Study, Inputs]:

@@ -9,6 +9,7 @@ import torch
 from task_peer import CONFIG
 from tiny import tiny_tokenizer
 
+from course_lab import stand_ins
 from course_lab.ch08_finetuning.features import (
     WAYS,
     Way,
@@ -19,6 +20,7 @@ from course_lab.ch08_finetuning.features import (
     read_features,
     whole_sentences,
 )
+from course_lab.ch08_finetuning.review_notebook import cls_states
 from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertModel
 from course_lib.wordpiece.fast import FastWordPiece
@@ -225,3 +227,15 @@ def test_frozen_features_of_a_published_model_tell_good_reviews_from_bad(real_da
     found = classify(rows[0], parts[0][1], rows[1], parts[1][1])
     assert found.accuracy >= 0.80
     assert majority(parts[0][1], parts[1][1]) < 0.52
+
+
+def test_the_notebooks_features_depend_on_other_reviews_without_the_mask_alone():
+    """The longest review decides how far all are padded."""
+    folder = stand_ins.checkpoint()
+    encoder, tokenizer = load_bert(folder).eval(), FastWordPiece.load(folder)
+    texts = [text for text in stand_ins.sentences() if len(text.split()) == 4][:3]
+    longer = [*texts, " ".join(stand_ins.sentences()[:4])]
+    for masked, moves in ((True, False), (False, True)):
+        alone = cls_states(encoder, tokenizer, texts, masked)
+        together = cls_states(encoder, tokenizer, longer, masked)[:3]
+        assert (np.abs(alone - together).max() > 1e-4) == moves
