@@ -485,6 +485,9 @@ class Pretraining:
     steps: int | None = None
     vocab: int = 8192
     batch: int = 128
+    learning_rate: float = 5e-4  # as are the next two, that of the recorded mini
+    optimizer: str = "muon"
+    dropout: float = 0.0
 
 
 def pretrain_models(given: Given) -> Runs:
@@ -517,10 +520,18 @@ def pretrain_model(
     from course_lab.ch06_pretraining.pretrain_results import LOG
     from course_tools.pretrain_command import run_in_folder
 
-    options = {"size": size, "data": corpus, "vocab_size": settings.vocab}
+    options = {
+        "size": size,
+        "data": corpus,
+        "vocab_size": settings.vocab,
+        "batch_size": settings.batch,
+        "learning_rate": settings.learning_rate,
+        "optimizer": settings.optimizer,
+        "dropout": settings.dropout,
+    }
     run_in_folder(
         folder,
-        {**options, "batch_size": settings.batch},
+        options,
         command=["python", "benchmarks/gpu.py", "pretraining"],
         minutes=settings.minutes,
         steps=settings.steps,

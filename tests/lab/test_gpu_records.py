@@ -14,6 +14,7 @@ SHOWN = {
     "02-self-attention": ("attention",),
     "03-transformer": ("words",),
     "05-bert": ("bert", "ladder"),
+    "06-pretraining": ("pretraining",),
     "08-fine-tuning": ("finetuning",),
     "09-sentence-bert": ("pairs",),
 }
