@@ -53,18 +53,24 @@ def test_what_the_diffs_show_is_what_the_models_do():
         hidden = bert.embeddings(IDS)
         for block in bert.blocks:
             hidden = block(hidden, causal_mask(5)[None])
-        torch.testing.assert_close(
-            family_page.xlnet_states(bert, IDS, range(5)), hidden
-        )
+        content, _ = family_page.xlnet_states(bert, IDS, range(5))
+        torch.testing.assert_close(content, hidden)
 
 
-def test_the_same_spans_are_asked_for_in_two_ways():
-    source, target = family_page.masked_example([5, 6, 7, 8], [(1, 3)], [90, 91])
-    assert (source, target) == ([5, 90, 90, 8], [IGNORE, 6, 7, IGNORE])
-    assert family_page.text_to_text_example([5, 6, 7, 8], [(1, 3)], [90, 91]) == (
-        [5, 90, 8],
-        [90, 6, 7, 91],
-    )
+def test_a_query_state_of_xlnet_sees_the_words_before_it_in_the_order_alone():
+    """Yang et al. 2019, equation 4."""
+    torch.manual_seed(4)
+    bert, order = BertModel(TINY).eval(), [2, 0, 4, 1, 3]
+    with torch.no_grad():
+        _, query = family_page.xlnet_states(bert, IDS, order)
+        predicted = [0, 1, 3, 4]  # all but the first of the order
+        for place in range(5):
+            changed = IDS.clone()
+            changed[0, place] = 40
+            _, other = family_page.xlnet_states(bert, changed, order)
+            moves = (query != other).any(dim=-1)[0].tolist()
+            later = order[order.index(place) + 1 :]
+            assert moves == [position in later for position in predicted]
 
 
 def test_entities_are_hidden_whole_by_the_pages_function():
