@@ -11,9 +11,12 @@ stops who takes a short cut, not who takes the guard apart.
 """
 
 
-def guard_withheld(withheld: list[str]) -> object:
-    """Refuse what an assignment withholds, from now on; return the context in which a
-    test may use it all the same."""
+def guard_withheld(withheld: list[str], *, beside_tests: bool = True) -> object:
+    """Refuse what an assignment withholds, from now on.
+
+    Beside tests, as in a notebook, return the context in which a test may use it all
+    the same; a set-up cell that runs again gets the one that there is.
+    """
     import contextlib
     import os
     import re
@@ -22,7 +25,10 @@ def guard_withheld(withheld: list[str]) -> object:
     from importlib.abc import MetaPathFinder
     from typing import Any
 
-    allowed = [False]
+    there = sys.__dict__.setdefault("_course_guard", {})
+    if beside_tests and there:
+        return there["allowed"]
+    allowed, places = [False], (sys.prefix, sys.base_prefix)
 
     def refuse(name: str, use: str, error: type[Exception] = RuntimeError) -> None:
         if not allowed[0]:
@@ -36,16 +42,21 @@ def guard_withheld(withheld: list[str]) -> object:
             (w for w in withheld if name == w or name.startswith(w + ".")), None
         )
 
-    def asked_by_grader() -> bool:
-        """Whether the nearest code that is neither importing nor the library's is the
-        grader's."""
+    def asked_by_others() -> bool:
+        """Whether the grader asks, or torch, which looks for packages to trace; what
+        importing, installed packages and the course's library do, they do for who
+        called them."""
         frame: Any = sys._getframe(2)
         while frame:
-            root = frame.f_globals.get("__name__", "").partition(".")[0]
-            if root not in ("importlib", "_frozen_importlib", "course_lib"):
-                module = sys.modules.get(frame.f_globals.get("__name__", ""))
-                ours = getattr(module, "__dict__", None) is frame.f_globals
-                return root == "course_tools" and ours
+            name = str(frame.f_globals.get("__name__"))
+            module = sys.modules.get(name)
+            real = getattr(module, "__dict__", None) is frame.f_globals
+            root, file = name.partition(".")[0], getattr(module, "__file__", None) or ""
+            if real and root in ("course_tools", "torch"):
+                return True
+            passes_on = root in ("importlib", "_frozen_importlib", "course_lib")
+            if not passes_on and not (real and file.startswith(places)):
+                return False
             frame = frame.f_back
         return False
 
@@ -53,7 +64,7 @@ def guard_withheld(withheld: list[str]) -> object:
         def find_spec(
             self, fullname: str, path: Any = None, target: Any = None
         ) -> None:
-            if (name := within(fullname)) and not asked_by_grader():
+            if (name := within(fullname)) and not asked_by_others():
                 refuse(name, f"import of {fullname}", ImportError)
 
     for name in list(sys.modules):
@@ -74,7 +85,7 @@ def guard_withheld(withheld: list[str]) -> object:
         if event == "open" and isinstance(args[0], str | bytes):
             path = os.path.realpath(os.fsdecode(args[0]))
             for end, name in files.items():
-                if f"{os.sep}{end}" in path + os.sep and not asked_by_grader():
+                if f"{os.sep}{end}" in path + os.sep and not asked_by_others():
                     refuse(name, f"reading {end}")
         elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"):
             words = str(args)
@@ -155,4 +166,6 @@ def guard_withheld(withheld: list[str]) -> object:
         finally:
             allowed[0] = False
 
+    if beside_tests:
+        there["allowed"] = withheld_allowed
     return withheld_allowed

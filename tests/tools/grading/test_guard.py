@@ -69,6 +69,7 @@ WAYS_ROUND = {
     ),
     "an import": "import sklearn.metrics",
     "an import by text": "importlib.import_module('skl' + 'earn')",
+    "an import by another": "import pkgutil; pkgutil.resolve_name('sklearn.metrics')",
     "the library": "from course_lib.attention.masks import masked_softmax",
     "the library's public name": "import course_lib; course_lib.masked_softmax",
     "the room's siblings": "from course_lib.attention import multi_head",
@@ -76,6 +77,10 @@ WAYS_ROUND = {
     "the file's text": (
         "import course_lib; from pathlib import Path\n"
         "(Path(course_lib.__file__).parent / 'attention' / 'masks.py').read_text()"
+    ),
+    "a test's own way, in the grader": (
+        "guard_withheld(withheld, beside_tests=False)\n"
+        "with allowed(): F.cross_entropy(x, y)"
     ),
     "a name that is the grader's": (
         "__name__ = 'course_tools.mine'; import course_lib.wordpiece.tokenizer"
@@ -88,6 +93,12 @@ OPEN = {
     "another room": "import course_lib.data.stories",
     "pip": "import subprocess; subprocess.run([sys.executable, '-m', 'pip', '-V'])",
     "a test": "with allowed(): F.cross_entropy(x, y); F.gelu(x)",
+    "a set-up that ran twice": (
+        "with guard_withheld(withheld)(): F.cross_entropy(x, y); F.gelu(x)"
+    ),
+    "torch's first optimizer, which looks for packages": (
+        "layer = torch.nn.Linear(6, 2); torch.optim.AdamW(layer.parameters())"
+    ),
 }
 PROGRAM = """
 import functools, importlib, inspect, json, os, sys, types
