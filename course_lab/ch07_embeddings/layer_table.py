@@ -233,7 +233,7 @@ def layer_scores(
 
 def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     """Write a layer table: the published figures, and for each column the mean over
-    seeds ± 95% interval, in percent."""
+    seeds ± 95% interval, in percent. What has neither is left out."""
     rows = [
         (
             name,
@@ -244,6 +244,8 @@ def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
             ),
         )
         for how, name in NAMES.items()
+        if how in PUBLISHED
+        or any(how in x for seeds in columns.values() for x in seeds)
     ]
     return markdown_table(("vectors", "published, CoNLL-2003", *columns), rows)
 

@@ -23,8 +23,8 @@ from course_lib.bert.model import BertModel
 from course_lib.data.corpus import markdown_table
 from course_lib.embeddings.gpt import CausalLanguageModel
 from course_lib.family.colbert import maxsim
-from course_lib.family.inputs import corrupt_spans, entity_ids, permutation_masks
-from course_lib.pretraining.masking import MaskingConfig, VocabIds, corrupt, mask_tokens
+from course_lib.family.inputs import entity_ids, permutation_masks
+from course_lib.pretraining.masking import MaskingConfig, VocabIds, mask_tokens
 from course_lib.sentence_bert.model import pool
 
 PAIR_KINDS = ("single vector", "late interaction")
@@ -73,14 +73,23 @@ def gpt_states(model: CausalLanguageModel, input_ids: Tensor) -> Tensor:
     return hidden
 
 
-def xlnet_states(model: BertModel, input_ids: Tensor, order: Sequence[int]) -> Tensor:
-    """Every token sees itself and those before it in an order: the first stream of
-    XLNet, in a BERT."""
-    mask = permutation_masks(order).content[None]
-    hidden = model.embeddings(input_ids)
+def xlnet_states(
+    model: BertModel, input_ids: Tensor, order: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """Return XLNet's content states, and the query states of all words but the first of
+    the order, in a BERT without dropout (Yang et al. 2019, section 2.3)."""
+    masks = permutation_masks(order)
+    predicted = masks.query.any(dim=1)  # the first of the order sees nothing
+    content = model.embeddings(input_ids)  # word and position
+    blank = torch.zeros_like(input_ids)  # one and the same id everywhere
+    query = model.embeddings(blank)[:, predicted]  # position, but not the word
+    block: Any  # an EncoderBlock
     for block in model.blocks:
-        hidden = block(hidden, mask)
-    return hidden
+        seen = block.attention(query, content, mask=masks.query[predicted])
+        query = block.norm1(query + seen)
+        query = block.norm2(query + block.feed_forward(query))
+        content = block(content, masks.content[None])
+    return content, query
 
 
 def hide_tokens(
@@ -123,26 +132,6 @@ def compare_tokens(
     return maxsim(query, document, query_mask, document_mask)
 
 
-def masked_example(
-    ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: Sequence[int]
-) -> tuple[Any, Any]:
-    """BERT: each hidden token becomes [MASK], and is guessed where it stood."""
-    text = torch.tensor([list(ids)])
-    chosen = torch.zeros_like(text, dtype=torch.bool)
-    for first, behind in spans:
-        chosen[0, first:behind] = True
-    source, target = corrupt(text, chosen, torch.zeros(text.shape), text, marks[0])
-    return source[0].tolist(), target[0].tolist()
-
-
-def text_to_text_example(
-    ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: Sequence[int]
-) -> tuple[Any, Any]:
-    """T5: each hidden stretch becomes one mark, and is written by a decoder."""
-    source, target = corrupt_spans(ids, spans, marks)
-    return source, target
-
-
 def score_table(
     results: Sequence[Mapping[str, Any]],
     variants: Sequence[str],
@@ -181,12 +170,19 @@ def told(record: Record, table: str, what: str = "The next table was") -> str:
 def students_table(record: Record) -> str:
     """The teacher and its three students on masked tokens of the test split."""
     names = ("BERT", "DistilBERT", "student, layers copied", "student, from scratch")
+    starts = dict(zip(names, ("random", "copied", "copied", "random"), strict=True))
     columns = {
         "masked tokens (%)": ("scores", "mlm_accuracy"),
         "names, things and places (%)": ("scores", "entity_accuracy"),
     }
-    steps = {"steps": lambda run: f"{run['steps']:,}"}
-    return told(record, score_table(record.results, names, columns, steps))
+    also = {
+        "first weights": lambda run: starts[run["variant"]],
+        "losses": lambda run: (
+            "all three" if run["variant"] == "DistilBERT" else "masked tokens"
+        ),
+        "steps": lambda run: f"{run['steps']:,}",
+    }
+    return told(record, score_table(record.results, names, columns, also))
 
 
 def pairs_table(record: Record, bm25: Mapping[str, float], documents: int) -> str:

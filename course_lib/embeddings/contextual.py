@@ -66,8 +66,7 @@ def select_layers(
 
     Notes
     -----
-    The paper weighs the layers of its sums and learns the weights, which is `LayerMix`;
-    here all weights are 1.
+    The paper's sums are weighted; here all weights are 1, and `LayerMix` learns them.
 
     Examples
     --------

@@ -125,8 +125,8 @@ def triplet_losses(
     >>> round(triplet_losses(a, p, n).item(), 3)
     0.5
     """
-    # pairwise_distance shifts each difference by a millionth: at equal vectors the
-    # plain root has no gradient.
+    # pairwise_distance adds 1e-6 to each difference: two equal vectors would lead to
+    # the root of 0, which has no slope
     return F.relu(
         F.pairwise_distance(anchor, positive)
         - F.pairwise_distance(anchor, negative)

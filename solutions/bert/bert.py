@@ -109,6 +109,12 @@ WITHHELD = [
 # {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
+# {source:course_tools.grading.assignments.guard.guard_withheld}
+
+
+withheld_allowed = guard_withheld(WITHHELD)
+
+
 # {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
@@ -956,9 +962,11 @@ x = (
     .requires_grad_()
 )
 got = gelu(x)
+with withheld_allowed():
+    expected = torch.nn.functional.gelu(x).detach()
 check_close(
     got,
-    torch.nn.functional.gelu(x).detach(),
+    expected,
     "GELU of numbers from -9 to 9 in float64",
     "Compute in the type of x, without rounded constants.",
     tolerance=1e-12,
@@ -1112,28 +1120,32 @@ class TorchAttention(torch.nn.Module):
         return self.inner(hidden, hidden, hidden, key_padding_mask=padded, need_weights=True)
 
 
-peer = torch.nn.TransformerEncoderLayer(
-    12, 3, 20, dropout=0.1, activation=gelu, batch_first=True, layer_norm_eps=1e-12
-)
-peer = filled(peer, 51, torch.float64)
-layer = BertLayer(small_config(hidden_size=12, num_attention_heads=3, intermediate_size=20))
-layer = layer.to(device).eval()
-layer.attention, layer.attention_output = TorchAttention(peer.self_attn), torch.nn.Identity()
-layer.attention_norm, layer.output_norm = peer.norm1, peer.norm2
-layer.intermediate, layer.output = peer.linear1, peer.linear2
-(hidden,) = normal(52, (4, 5, 12))
-attention_mask = torch.arange(5, device=device) < tensor([3, 5, 1, 4])[:, None]
-peer.train()  # in training torch takes the path that is written out; its dropouts are set to 0
-for module in peer.modules():
-    if isinstance(module, torch.nn.Dropout):
-        module.p = 0.0
-peer.self_attn.dropout = 0.0
-check_close(
-    layer(hidden, attention_mask),
-    peer(hidden, src_key_padding_mask=~attention_mask),
-    "With torch's own parts, 4 sequences of up to 5 positions and 12 features, the layer",
-    tolerance=1e-9,
-)
+with withheld_allowed():  # torch's parts, in the student's block, too
+    peer = torch.nn.TransformerEncoderLayer(
+        12, 3, 20, dropout=0.1, activation=gelu, batch_first=True, layer_norm_eps=1e-12
+    )
+    peer = filled(peer, 51, torch.float64)
+    layer = BertLayer(small_config(hidden_size=12, num_attention_heads=3, intermediate_size=20))
+    layer = layer.to(device).eval()
+    layer.attention, layer.attention_output = (
+        TorchAttention(peer.self_attn),
+        torch.nn.Identity(),
+    )
+    layer.attention_norm, layer.output_norm = peer.norm1, peer.norm2
+    layer.intermediate, layer.output = peer.linear1, peer.linear2
+    (hidden,) = normal(52, (4, 5, 12))
+    attention_mask = torch.arange(5, device=device) < tensor([3, 5, 1, 4])[:, None]
+    peer.train()  # in training torch takes the path that is written out; its dropouts are set to 0
+    for module in peer.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    peer.self_attn.dropout = 0.0
+    check_close(
+        layer(hidden, attention_mask),
+        peer(hidden, src_key_padding_mask=~attention_mask),
+        "With torch's own parts, 4 sequences of up to 5 positions and 12 features, the layer",
+        tolerance=1e-9,
+    )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "layer-dropout", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}

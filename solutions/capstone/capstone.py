@@ -103,6 +103,12 @@ WITHHELD = [
 # {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
+# {source:course_tools.grading.assignments.guard.guard_withheld}
+
+
+withheld_allowed = guard_withheld(WITHHELD)
+
+
 # {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
@@ -323,7 +329,8 @@ def plain(ids, types):
         context = torch.softmax(q @ k.transpose(1, 2) / 2, -1) @ v  # two heads of four features
         context = dense(context.transpose(0, 1).flatten(1), f"{name}.attention.output.dense")
         x = norm(x + context, f"{name}.attention.output.LayerNorm")
-        inner = torch.nn.functional.gelu(dense(x, f"{name}.intermediate.dense"))
+        with withheld_allowed():
+            inner = torch.nn.functional.gelu(dense(x, f"{name}.intermediate.dense"))
         x = norm(x + dense(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
     return x, torch.tanh(dense(x[0], "pooler.dense"))
 
@@ -712,13 +719,11 @@ sizes |= {"num_hidden_layers": 0, "intermediate_size": 4, "max_position_embeddin
 made_up = {name: value.to(device) for name, value in made_up_tensors(sizes, seed=3).items()}
 (hidden,) = normal(11, (4, 3, 6), dtype=torch.float32)
 functional, stem = torch.nn.functional, "cls.predictions"
-expected = functional.gelu(
-    functional.linear(
-        hidden,
-        made_up[f"{stem}.transform.dense.weight"],
-        made_up[f"{stem}.transform.dense.bias"],
-    )
+expected = functional.linear(
+    hidden, made_up[f"{stem}.transform.dense.weight"], made_up[f"{stem}.transform.dense.bias"]
 )
+with withheld_allowed():
+    expected = functional.gelu(expected)
 expected = functional.layer_norm(
     expected,
     (6,),

@@ -87,6 +87,12 @@ WITHHELD = [
 # {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
+# {source:course_tools.grading.assignments.guard.guard_withheld}
+
+
+withheld_allowed = guard_withheld(WITHHELD)
+
+
 # {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
@@ -329,9 +335,10 @@ check_close(
 for N, D, dtype, tolerance in ((6, 4, torch.float64, 1e-9), (1, 7, torch.float32, 1e-5)):
     (vectors,) = normal(11, (N, D), dtype=dtype)
     vectors = vectors * torch.arange(1, N + 1, device=device, dtype=dtype)[:, None] ** 3
-    expected = torch.stack(
-        [torch.nn.functional.cosine_similarity(vector[None], vectors) for vector in vectors]
-    )
+    with withheld_allowed():
+        expected = torch.stack(
+            [torch.nn.functional.cosine_similarity(vector[None], vectors) for vector in vectors]
+        )
     check_close(
         cosines(vectors),
         expected,

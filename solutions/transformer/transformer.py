@@ -95,6 +95,12 @@ WITHHELD = [
 # {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
+# {source:course_tools.grading.assignments.guard.guard_withheld}
+
+
+withheld_allowed = guard_withheld(WITHHELD)
+
+
 # {source:course_tools.grading.assignments.student_checks.check_given}
 
 
@@ -1070,7 +1076,10 @@ for shape, dtype, tolerance in (
 ):
     norm = filled(LayerNorm(shape[-1]), 51, dtype)
     hidden = (3 * normal(52, shape)[0] + 5).to(dtype)
-    expected = torch.nn.functional.layer_norm(hidden, shape[-1:], norm.gain, norm.offset, 1e-5)
+    with withheld_allowed():
+        expected = torch.nn.functional.layer_norm(
+            hidden, shape[-1:], norm.gain, norm.offset, 1e-5
+        )
     check_close(
         norm(hidden), expected, f"For {list(shape)} in {dtype}, the norm", "", tolerance
     )
@@ -1264,23 +1273,39 @@ check_close(Y, 101 * A - 3, "What the block returns", "It is what the second nor
 ### BEGIN HIDDEN TESTS
 
 
-peer = torch.nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
-peer = filled(peer, 63, torch.float64)
-block = EncoderBlock(12, 3, 20).to(device)
-block.self_attention = TorchAttention(peer.self_attn)
-block.attention_norm, block.feed_forward_norm = peer.norm1, peer.norm2
-block.feed_forward = torch.nn.Sequential(peer.linear1, torch.nn.ReLU(), peer.linear2)
-(hidden,) = normal(64, (4, 5, 12))
-mask = torch.arange(5, device=device) < tensor([3, 5, 1, 4])[:, None]
-check_close(
-    block(hidden, mask[:, None]),
-    peer(hidden, src_mask=(~mask[:, None]).expand(4, 5, 5).repeat_interleave(3, 0)),
-    "With torch's own parts, 4 sentences of up to 5 words and 12 features, the block",
-    tolerance=1e-9,
-)
-check_close(
-    block(hidden), peer(hidden), "With torch's own parts and no mask, the block", tolerance=1e-9
-)
+class TorchPart(torch.nn.Module):
+    """A part of torch's, which this assignment withholds from answers but not from tests."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *inputs, **named):
+        return self.inner(*inputs, **named)
+
+
+with withheld_allowed():  # torch's parts, in the student's block, too
+    peer = torch.nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
+    peer = filled(peer, 63, torch.float64)
+    block = EncoderBlock(12, 3, 20).to(device)
+    block.self_attention = TorchPart(TorchAttention(peer.self_attn))
+    block.attention_norm = TorchPart(peer.norm1)
+    block.feed_forward_norm = TorchPart(peer.norm2)
+    block.feed_forward = torch.nn.Sequential(peer.linear1, torch.nn.ReLU(), peer.linear2)
+    (hidden,) = normal(64, (4, 5, 12))
+    mask = torch.arange(5, device=device) < tensor([3, 5, 1, 4])[:, None]
+    check_close(
+        block(hidden, mask[:, None]),
+        peer(hidden, src_mask=(~mask[:, None]).expand(4, 5, 5).repeat_interleave(3, 0)),
+        "With torch's own parts, 4 sentences of up to 5 words and 12 features, the block",
+        tolerance=1e-9,
+    )
+    check_close(
+        block(hidden),
+        peer(hidden),
+        "With torch's own parts and no mask, the block",
+        tolerance=1e-9,
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1443,25 +1468,39 @@ for part, mask, words in (
 ### BEGIN HIDDEN TESTS
 
 
-peer = torch.nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
-peer = filled(peer, 71, torch.float64)
-block = DecoderBlock(12, 3, 20).to(device)
-block.self_attention, block.cross_attention = (
-    TorchAttention(peer.self_attn),
-    TorchAttention(peer.multihead_attn),
-)
-block.self_norm, block.cross_norm, block.feed_forward_norm = peer.norm1, peer.norm2, peer.norm3
-block.feed_forward = torch.nn.Sequential(peer.linear1, torch.nn.ReLU(), peer.linear2)
-hidden, memory = normal(72, (3, 4, 12), (3, 6, 12))
-causal = torch.arange(4, device=device) <= torch.arange(4, device=device)[:, None]
-source = torch.arange(6, device=device) < tensor([6, 2, 5])[:, None]
-blocked = (~source[:, None]).expand(3, 4, 6).repeat_interleave(3, dim=0)
-check_close(
-    block(hidden, memory, causal.expand(3, 4, 4), source[:, None]),
-    peer(hidden, memory, tgt_mask=~causal, memory_mask=blocked),
-    "With torch's own parts, 4 written words and sources of 6, 2 and 5 words, the block",
-    tolerance=1e-9,
-)
+class TorchPart(torch.nn.Module):
+    """A part of torch's, which this assignment withholds from answers but not from tests."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *inputs, **named):
+        return self.inner(*inputs, **named)
+
+
+with withheld_allowed():  # torch's parts, in the student's block, too
+    peer = torch.nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
+    peer = filled(peer, 71, torch.float64)
+    block = DecoderBlock(12, 3, 20).to(device)
+    block.self_attention, block.cross_attention = (
+        TorchPart(TorchAttention(peer.self_attn)),
+        TorchPart(TorchAttention(peer.multihead_attn)),
+    )
+    block.self_norm, block.cross_norm, block.feed_forward_norm = (
+        TorchPart(norm) for norm in (peer.norm1, peer.norm2, peer.norm3)
+    )
+    block.feed_forward = torch.nn.Sequential(peer.linear1, torch.nn.ReLU(), peer.linear2)
+    hidden, memory = normal(72, (3, 4, 12), (3, 6, 12))
+    causal = torch.arange(4, device=device) <= torch.arange(4, device=device)[:, None]
+    source = torch.arange(6, device=device) < tensor([6, 2, 5])[:, None]
+    blocked = (~source[:, None]).expand(3, 4, 6).repeat_interleave(3, dim=0)
+    check_close(
+        block(hidden, memory, causal.expand(3, 4, 4), source[:, None]),
+        peer(hidden, memory, tgt_mask=~causal, memory_mask=blocked),
+        "With torch's own parts, 4 written words and sources of 6, 2 and 5 words, the block",
+        tolerance=1e-9,
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -70,6 +70,12 @@ WITHHELD = [
 # {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
+# {source:course_tools.grading.assignments.guard.guard_withheld}
+
+
+withheld_allowed = guard_withheld(WITHHELD)
+
+
 # {source:course_tools.grading.assignments.student_checks.check_pair}
 
 

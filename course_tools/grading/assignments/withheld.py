@@ -6,8 +6,8 @@ the grader all call :func:`withheld_uses`, so they refuse the same things. It re
 source, never runs it, and it is self-contained: ``course release`` copies it into the
 notebook.
 
-It stops a student who takes a short cut. It is no sandbox: code that hides what it
-imports gets past it.
+It says where, before anything runs. What the code then does, by other names,
+:mod:`course_tools.grading.assignments.guard` sees.
 """
 
 

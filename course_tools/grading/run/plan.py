@@ -9,7 +9,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from course_tools.grading.assignments.editions import amendment
+from course_tools.grading.assignments.editions import amendment, withheld
 from course_tools.grading.assignments.source import is_demonstration
 from course_tools.grading.check.check_structure import by_name, grade_id
 from course_tools.grading.run.given_objects import defined_names, interfaces
@@ -39,7 +39,8 @@ def steps(
     tests = by_name(cell for cell in instructor.cells if role(cell) == "test")
     slow = by_name(filter(is_demonstration, released.cells))
     skipped = tests.keys() | slow.keys()
-    found: list[dict[str, Any]] = []
+    names = withheld(released)
+    found: list[dict[str, Any]] = [{"kind": "withhold", "withheld": names}]
     done = -1
 
     def students_cells(last: int, names: list[str], declared: dict[str, str]) -> None:

@@ -87,6 +87,7 @@ class Referee:
         self.late: set[str] = set()  # what the clock stopped
         self.step: dict[str, Any] = {}
         self.given: list[str] = []
+        self.withheld: list[str] = []
 
     # ---- the student's process
 
@@ -105,6 +106,7 @@ class Referee:
             self.peer = peer
             peer.deadline = time.monotonic() + self.job["total_seconds"]
             peer.ask(("files", self.job["files"]))
+            peer.ask(("withhold", self.withheld))
             for cell in self.ran:
                 if cell["index"] not in self.deadly:
                     self._run_there(peer, cell)
@@ -209,6 +211,12 @@ class Referee:
         except Refused:
             pass
 
+    def withhold(self, step: dict[str, Any]) -> None:
+        """Hear what the assignment withholds; each student's process is told first."""
+        self.withheld = step["withheld"]
+        if self.peer is not None:
+            self.peer.ask(("withhold", self.withheld))
+
     def given_cell(self, step: dict[str, Any]) -> None:
         """Run a given cell; its errors show in the tests that need it."""
         self.given.append(step["source"])
@@ -311,7 +319,11 @@ class Referee:
         """Take the steps in their order."""
         torch.manual_seed(0)
         random.seed(0)
-        take = {"student": self.student_cell, "given": self.given_cell}
+        take = {
+            "withhold": self.withhold,
+            "student": self.student_cell,
+            "given": self.given_cell,
+        }
         for step in self.job["steps"]:
             self.step = step
             with contextlib.suppress(OutOfStarts):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from course_tools.grading.assignments.guard import guard_withheld
 from course_tools.grading.bridge.errors import describe
 from course_tools.grading.bridge.peer import Peer, PeerGone
 from course_tools.grading.run.given_objects import given_classes
@@ -99,6 +100,9 @@ def student_peer(connection: socket.socket) -> Peer:
         for name, data in files.items():
             Path(name).write_bytes(data)
 
+    def withhold(names: list[str]) -> None:
+        guard_withheld(names, beside_tests=False)
+
     def learn_classes(sources: list[str]) -> None:
         peer.classes.update(given_classes(sources, namespace))
 
@@ -108,6 +112,7 @@ def student_peer(connection: socket.socket) -> Peer:
         "value": lambda name: namespace[name],
         "files": put_files,
         "classes": learn_classes,
+        "withhold": withhold,
     }
     return peer
 

@@ -26,9 +26,7 @@ IDS = torch.tensor([[2, 7, 11, 9, 3]])
 
 def plus_minus(text):
     lines = text.splitlines()[1:-1]
-    return [line for line in lines if line.startswith("+")], [
-        line for line in lines if line.startswith("-")
-    ]
+    return [[line for line in lines if line.startswith(sign)] for sign in "+-"]
 
 
 def test_a_diff_has_the_lines_that_differ_and_no_docstring():
@@ -44,27 +42,28 @@ def test_what_the_diffs_show_is_what_the_models_do():
     torch.manual_seed(1)
     bert, gpt = BertModel(TINY).eval(), CausalLanguageModel(TINY).eval()
     with torch.no_grad():
-        torch.testing.assert_close(
-            family_page.bert_states(bert, IDS), bert(IDS).last_hidden_state
-        )
-        torch.testing.assert_close(
-            family_page.gpt_states(gpt, IDS), gpt(IDS).last_hidden_state
-        )
+        states = {bert: family_page.bert_states, gpt: family_page.gpt_states}
+        for model, states_of in states.items():
+            expected = model(IDS).last_hidden_state
+            torch.testing.assert_close(states_of(model, IDS), expected)
         hidden = bert.embeddings(IDS)
         for block in bert.blocks:
             hidden = block(hidden, causal_mask(5)[None])
-        torch.testing.assert_close(
-            family_page.xlnet_states(bert, IDS, range(5)), hidden
-        )
+        content, _ = family_page.xlnet_states(bert, IDS, range(5))
+        torch.testing.assert_close(content, hidden)
 
 
-def test_the_same_spans_are_asked_for_in_two_ways():
-    source, target = family_page.masked_example([5, 6, 7, 8], [(1, 3)], [90, 91])
-    assert (source, target) == ([5, 90, 90, 8], [IGNORE, 6, 7, IGNORE])
-    assert family_page.text_to_text_example([5, 6, 7, 8], [(1, 3)], [90, 91]) == (
-        [5, 90, 8],
-        [90, 6, 7, 91],
-    )
+def test_a_query_state_of_xlnet_sees_the_words_before_it_in_the_order_alone():
+    """Yang et al. 2019, equation 4."""
+    torch.manual_seed(4)
+    bert, order = BertModel(TINY).eval(), [2, 0, 4, 1, 3]
+    with torch.no_grad():
+        _, query = family_page.xlnet_states(bert, IDS, order)
+        for rank, place in enumerate(order):
+            changed = IDS.index_fill(1, torch.tensor([place]), 40)
+            _, other = family_page.xlnet_states(bert, changed, order)
+            moves = (query != other).any(dim=-1)[0].tolist()
+            assert moves == [place in order[rank + 1 :] for place in (0, 1, 3, 4)]
 
 
 def test_entities_are_hidden_whole_by_the_pages_function():

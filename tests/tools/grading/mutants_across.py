@@ -108,9 +108,12 @@ class Pair:
     def play(self, step: dict[str, Any]) -> dict[str, Mark]:
         """Take one step, and say what a test gave."""
         if step["kind"] != "test":
-            {"student": self.referee.student_cell, "given": self.referee.given_cell}[
-                step["kind"]
-            ](step)
+            take = {
+                "withhold": self.referee.withhold,
+                "student": self.referee.student_cell,
+                "given": self.referee.given_cell,
+            }
+            take[step["kind"]](step)
             return {}
         said = self.referee.run_test(step["source"], step["points"])
         most = step["points"]
