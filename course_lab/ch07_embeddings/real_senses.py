@@ -79,8 +79,8 @@ def separations(
 def neighbour_averages(
     model: BertModel, tokenizer: FastWordPiece, rows: Sequence[Mapping[str, Any]]
 ) -> torch.Tensor:
-    """Average the input vectors of the other words of each sentence: trained, but blind
-    to order and context. ``(N, D)``"""
+    """Average the input vectors of the other words of each sentence, ``(N, D)``:
+    trained, but blind to order and context."""
     table = model.embeddings.token.weight.detach()
     rest = [row["text"][: row["start"]] + row["text"][row["end"] :] for row in rows]
     encodings = tokenizer.encode_batch(rest, padding=None)

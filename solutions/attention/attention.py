@@ -150,16 +150,7 @@ check_close(
     tolerance=1e-3,
 )
 ### BEGIN HIDDEN TESTS
-random = torch.Generator().manual_seed(1)
-scores = (3 * torch.randn(2, 3, 4, 5, generator=random)).to(device)
-mask = torch.rand(2, 1, 1, 5, generator=random).to(device) < 0.6
-mask[..., 2] = True
-exponentials = scores.double().exp() * mask
-check_close(
-    masked_softmax(scores, mask),
-    (exponentials / exponentials.sum(-1, keepdim=True)).float(),
-    "With a mask [2, 1, 1, 5] for scores [2, 3, 4, 5], the table of weights",
-)
+# {compare:masked_softmax}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "masked-softmax-edges", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -178,30 +169,7 @@ assert scores.tolist() == [[1.0, 2.0]], (
     "Functions whose name ends in _ work in place: use the one without."
 )
 ### BEGIN HIDDEN TESTS
-mask = torch.tensor([[True, True, False]], device=device)
-for dtype, huge in (
-    (torch.float64, 3e9),
-    (torch.float32, 3e9),
-    (torch.bfloat16, 3e9),
-    (torch.float16, 3e4),
-):
-    for value, hint in (
-        (
-            -huge,
-            "Mask before the softmax, and fill in -inf: -1e9 is not smaller than every score.",
-        ),
-        (
-            huge,
-            "exp of a large score is inf: subtract the largest score first, or use torch.softmax.",
-        ),
-    ):
-        scores = torch.tensor([[value, value, 0.0]], dtype=dtype, device=device)
-        check_close(
-            masked_softmax(scores, mask),
-            torch.tensor([[0.5, 0.5, 0.0]], dtype=dtype, device=device),
-            f"With scores [{value:g}, {value:g}, 0] in {dtype} and the third masked, the table of weights",
-            hint,
-        )
+# {compare:masked_softmax_edges}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -245,29 +213,7 @@ check_close(
     "Is tanh inside, around the sum, and v outside?",
 )
 ### BEGIN HIDDEN TESTS
-random = torch.Generator().manual_seed(2)
-B, T, S, Dq, Dk, H = 2, 3, 4, 5, 6, 7
-query, key, W, U, v = (
-    torch.randn(*shape, generator=random, dtype=torch.float64).to(device)
-    for shape in ((B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,))
-)
-expected = torch.stack(
-    [
-        torch.stack(
-            [
-                torch.stack([v @ torch.tanh(W @ query[b, i] + U @ key[b, j]) for j in range(S)])
-                for i in range(T)
-            ]
-        )
-        for b in range(B)
-    ]
-)
-check_close(
-    additive_scores(query, key, W, U, v),
-    expected,
-    "For sizes that all differ, the table of scores",
-    tolerance=1e-9,
-)
+# {compare:additive_scores}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -290,7 +236,7 @@ def dot_scores(query, key):
 
     query: [..., T, D]
     key:   [..., S, D]
-    returns scores [..., T, S], same dtype and device
+    returns scores [..., T, S], same dtype and device; query and key stay as they are
 
     Example: query [[1., 1., 1., 1.]], key [[1., 1., 1., 1.], [2., 0., 0., 0.]] -> [[2., 1.]]
     """
@@ -322,25 +268,7 @@ check_close(
     "The table of scores",
 )
 ### BEGIN HIDDEN TESTS
-random = torch.Generator().manual_seed(3)
-for dtype, tolerance in (
-    (torch.float64, 1e-12),
-    (torch.float32, 1e-5),
-    (torch.bfloat16, 3e-2),
-    (torch.float16, 4e-3),
-):
-    query = torch.randn(2, 6, 3, 9, generator=random).to(device, dtype)
-    key = torch.randn(2, 6, 5, 9, generator=random).to(device, dtype)
-    expected = ((query.double().unsqueeze(-2) * key.double().unsqueeze(-3)).sum(-1) / 3).to(
-        dtype
-    )
-    check_close(
-        dot_scores(query, key),
-        expected,
-        f"For 6 heads of size 9 in {dtype}, the table of scores",
-        "D is the size of one query, 9, not of all heads together and not the number of keys.",
-        tolerance,
-    )
+# {compare:dot_scores}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -383,17 +311,11 @@ hedged, decided = (
     score_statistics(200 * torch.eye(7, device=device))[1],
 )
 ### BEGIN HIDDEN TESTS
-p = table.double().exp() / table.double().exp().sum(-1, keepdim=True)
-table_entropy = -(p * p.log()).sum(-1).mean().item()
-small_variance, small_entropy = score_statistics(
-    torch.tensor([[0.0, 1.0, 3.0], [2.0, 2.0, 2.0]], device=device).double()
-)
-entropy = (
-    entropy
-    if abs(entropy - table_entropy) < 1e-3 and abs(small_entropy - 0.8114) < 1e-3
-    else 0.0
-)
-variance = variance if abs(small_variance - 1.0667) < 0.19 else 0.0
+# {compare:score_statistics as wrong}
+if "variance" in wrong or "" in wrong:
+    variance = math.nan
+if "entropy" in wrong or "" in wrong:
+    entropy = math.nan
 ### END HIDDEN TESTS
 points = 0.0
 for earned, question, words in (
@@ -507,38 +429,7 @@ check_close(
     1e-3,
 )
 ### BEGIN HIDDEN TESTS
-random = torch.Generator().manual_seed(6)
-B, S, D, H, V = 3, 4, 5, 6, 7
-state, encoder_states, W_combine, W_output = (
-    torch.randn(*shape, generator=random, dtype=torch.float64).to(device)
-    for shape in ((B, D), (B, S, D), (H, 2 * D), (V, H))
-)
-mask = torch.tensor(
-    [[True] * 4, [True, True, False, False], [True, True, True, False]], device=device
-)
-distance = lambda query, key: -((query.unsqueeze(2) - key.unsqueeze(1)) ** 2).sum(-1) / 3
-exponentials = distance(state.unsqueeze(1), encoder_states).squeeze(1).exp() * mask
-expected_weights = exponentials / exponentials.sum(-1, keepdim=True)
-context = (expected_weights.unsqueeze(-1) * encoder_states).sum(1)
-scores = torch.tanh(context @ W_combine[:, :D].T + state @ W_combine[:, D:].T) @ W_output.T
-log_probs, weights = decoder_step(state, encoder_states, mask, distance, W_combine, W_output)
-check_close(
-    weights, expected_weights, "For another score function, the weights", tolerance=1e-9
-)
-check_close(
-    log_probs,
-    scores - scores.exp().sum(-1, keepdim=True).log(),
-    "For sizes that all differ, the table of log-probabilities",
-    tolerance=1e-9,
-)
-encoder_states.requires_grad_()
-prediction = decoder_step(state, encoder_states, mask, distance, W_combine, W_output)[0][0, 0]
-if prediction.requires_grad:
-    prediction.backward()
-assert encoder_states.grad is not None and (encoder_states.grad[0] != 0).all(), (
-    "No gradient reaches the encoder states, so the model cannot learn. Work with tensors all the "
-    "way: no .detach(), .data, .item(), .tolist() or torch.tensor() from the states to the prediction."
-)
+# {compare:decoder_step}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "decoder-step-padding", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
@@ -589,7 +480,8 @@ check_close(
 def align(weights, source_length, target_length):
     """Align each target word with the source word of the greatest weight.
 
-    weights: [T, S], one row for each target position; rows and columns beyond the lengths are padding
+    weights: [T, S], one row for each target position; rows and columns beyond the lengths are padding.
+             They may come from a model in training, with gradients, and stay as they are.
     returns a set of pairs (source index, target index) of Python ints, one for each target word
 
     Example: weights [[0.1, 0.9], [0.8, 0.2]], 2, 2 -> {(1, 0), (0, 1)}
@@ -603,7 +495,7 @@ def align(weights, source_length, target_length):
 def alignment_error_rate(predicted, sure, possible):
     """Compare an alignment with gold (Och and Ney 2003).
 
-    All three are sets of pairs; possible holds all of sure.
+    All three are sets of pairs and stay as they are; possible holds all of sure.
     returns a Python float from 0 (best) to 1 (worst); 0.0 if predicted and sure are both empty
 
     Example: {(0, 0), (1, 2)}, {(0, 0)}, {(0, 0), (1, 1)} -> 1 - (1 + 1) / (2 + 1) = 0.3333
@@ -634,15 +526,7 @@ assert pairs == {(1, 0), (0, 1), (1, 2)}, (
     "Each row is one target word: look for its largest weight."
 )
 ### BEGIN HIDDEN TESTS
-padded = torch.tensor(
-    [[0.1, 0.2, 0.3, 0.4], [0.3, 0.2, 0.1, 0.4], [0.1, 0.1, 0.1, 0.7]], device=device
-)
-pairs = align(padded, 3, 2)
-assert pairs == {(2, 0), (0, 1)}, (
-    "With 3 source words and 2 target words in a table [3, 4], "
-    f"expected {{(2, 0), (0, 1)}}, yours is {pairs}. "
-    "Rows and columns beyond the lengths are padding."
-)
+# {compare:align}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "align-error-rate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -659,21 +543,7 @@ assert alignment_error_rate(sure, sure, possible) == 0, (
     "An alignment that equals the sure pairs has no error: 0."
 )
 ### BEGIN HIDDEN TESTS
-for predicted, sure, possible, expected in (
-    ({(0, 1), (1, 0)}, {(0, 0), (1, 1)}, {(0, 0), (1, 1), (0, 1)}, 0.75),
-    (
-        {(0, 0), (1, 1), (2, 3), (3, 2)},
-        {(0, 0), (2, 2), (3, 3)},
-        {(0, 0), (1, 1), (2, 2), (2, 3), (3, 3)},
-        3 / 7,
-    ),
-    (set(), {(0, 0)}, {(0, 0)}, 1.0),
-    (set(), set(), {(0, 0)}, 0.0),
-):
-    rate = alignment_error_rate(predicted, sure, possible)
-    assert abs(rate - expected) < 1e-9, (
-        f"For A = {predicted}, S = {sure}, P = {possible} expected {expected:.4f}, yours is {rate:.4f}."
-    )
+# {compare:alignment_error_rate}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -924,7 +794,8 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
     step:  function (state [k, ...], tokens [k]) -> (log_probs [k, V], state [k, ...]);
            row i is hypothesis i
     state: tensor [1, ...], the state before the first token
-    returns (tokens, score): a list of Python ints without bos and eos, and a Python float
+    returns (tokens, score): a list of Python ints, and a Python float. The bos before the first
+            token and the eos at the end are left out; a bos that is chosen later is a word as any other.
     """
     ### BEGIN SOLUTION
     live, finished = [([], 0.0)], []
@@ -1006,39 +877,7 @@ assert abs(score - math.log(0.36)) < 1e-4, (
     f"With alpha 0 the score is the log-probability {math.log(0.36):.4f}; yours is {score:.4f}."
 )
 ### BEGIN HIDDEN TESTS
-import itertools
-
-random = torch.Generator().manual_seed(7)
-for _ in range(6):
-    V, longest = 4, 4
-    table2 = (
-        (2 * torch.randn(V, V, V, generator=random, dtype=torch.float64))
-        .log_softmax(-1)
-        .to(device)
-    )
-
-    def two_words(
-        state, tokens, table2=table2
-    ):  # the state is the word before the last: mixed up, it reads wrong rows
-        return table2[state[:, 0], tokens], tokens.unsqueeze(1)
-
-    best = None
-    for length in range(1, longest + 1):
-        for words in itertools.product((0, 2, 3), repeat=length - 1):
-            before, last, total = 0, 0, 0.0
-            for word in (*words, 1):
-                total, before, last = total + table2[before, last, word].item(), last, word
-            score = total / ((5 + length) / 6) ** 0.6
-            best = max(best or (score, words), (score, words))
-    start = torch.zeros(1, 1, dtype=torch.long, device=device)
-    tokens, score = beam_search(
-        two_words, start, bos=0, eos=1, beam_size=60, max_length=longest
-    )
-    assert tokens == list(best[1]) and abs(score - best[0]) < 1e-5, (
-        "A beam wide enough to hold everything must find the best of all sentences, "
-        f"{list(best[1])} with score {best[0]:.4f}; yours is {tokens} with {score:.4f}. "
-        "Does each hypothesis carry on with the state of the one that it extends?"
-    )
+# {compare:beam_search}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "beam-search-length", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
@@ -1063,19 +902,7 @@ assert abs(score - math.log(0.44) * 6 / 8) < 1e-4, (
     f"The score of a b is {math.log(0.44) * 6 / 8:.4f}; yours is {score:.4f}."
 )
 ### BEGIN HIDDEN TESTS
-tokens, score = beam_search(one_word, start, bos=0, eos=1, beam_size=1, max_length=2)
-assert tokens == [2, 3] and abs(score - math.log(0.55) / (7 / 6) ** 0.6) < 1e-4, (
-    f"If nothing has finished after max_length tokens, return the best live hypothesis, [2, 3] with score "
-    f"{math.log(0.55) / (7 / 6) ** 0.6:.4f}; yours is {tokens} with {score:.4f}."
-)
-ends = torch.tensor([[0.0, 0.3, 0.7], [0.0, 1.0, 0.0], [0.0, 0.05, 0.95]], device=device).log()
-tokens, score = beam_search(
-    lambda state, tokens: (ends[tokens], state), start, bos=0, eos=1, beam_size=2, max_length=4
-)
-assert tokens == [] and abs(score - math.log(0.3)) < 1e-4, (
-    "A finished hypothesis stays in the race: [] with probability 0.3 beats all later ones; "
-    f"yours is {tokens}."
-)
+# {compare:beam_search_length}
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -122,6 +122,8 @@ def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name, source):
                 secret += [
                     line for line in lines if len(line) > 20 and line[-1] not in "([{"
                 ]
+    for path in (ROOT / "solutions" / name).glob("hidden.py"):
+        secret += [line for line in path.read_text().splitlines() if len(line) > 30]
     assert len(secret) > 80
     files = [
         path.read_bytes()

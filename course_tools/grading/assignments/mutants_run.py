@@ -41,6 +41,7 @@ from nbformat.v4 import new_output
 from nbgrader.preprocessors import ClearHiddenTests
 from nbgrader.utils import determine_grade, is_grade
 
+from course_tools.grading.assignments.comparisons import expected
 from course_tools.grading.assignments.mutants import (
     Changes,
     Mark,
@@ -62,7 +63,7 @@ REFERENCE = "reference"
 class Sitting:
     """One shell in which cells run in order, and the marks that they earn."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: dict[str, Any]) -> None:
         from IPython.core.interactiveshell import InteractiveShell
         from traitlets.config import Config
 
@@ -72,6 +73,7 @@ class Sitting:
         # nobody reads a traceback here, and it takes 0.1 s to lay out
         config.InteractiveShell.xmode = "Minimal"
         self.shell = InteractiveShell(config=config)
+        self.shell.user_ns["__expected__"] = expected
         self.outcome = Outcome()
 
     def run(self, visible: NotebookNode, whole: NotebookNode) -> None:
@@ -141,12 +143,18 @@ def first_change(notebook: NotebookNode, changes: Changes) -> int:
     )
 
 
+def told(notebook: NotebookNode) -> dict[str, Any]:
+    """What the references of all comparing tests give."""
+    return {key: w for c in notebook.cells for key, w in expected(c.source).items()}
+
+
 def run_from_the_start(
     notebook: NotebookNode, changes: Changes = MappingProxyType({})
 ) -> Outcome:
     """Run an answer, by itself the reference, as the student and as the grader has
     it."""
-    student, grader = Sitting(), Sitting()
+    ready = told(notebook)
+    student, grader = Sitting(ready), Sitting(ready)
     for visible, _ in both_versions(notebook, changes):
         student.run(visible, visible)
     for _, whole in both_versions(notebook, changes):
@@ -221,7 +229,7 @@ def in_processes(
     notebook: NotebookNode, cases: Mapping[str, Changes], at_once: int = 2
 ) -> dict[str, Any]:
     """Run cases, and before them the reference, on which all stand."""
-    here, processes = Sitting(), Cases(at_once)
+    here, processes = Sitting(told(notebook)), Cases(at_once)
     processes.start(REFERENCE, lambda: run_from_the_start(notebook))
     processes.end_all()
     begins = {name: first_change(notebook, changes) for name, changes in cases.items()}

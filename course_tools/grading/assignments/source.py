@@ -25,6 +25,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
+from course_tools.grading.assignments.comparisons import with_comparisons
 from course_tools.grading.assignments.editions import EDITION
 
 POINTS = re.compile(r"\{points:([a-z0-9-]+)\}")
@@ -92,7 +93,7 @@ def read_source(path: Path) -> NotebookNode:
             text = text.replace("{withholds}", names).replace("{set-up}", SET_UP)
         else:
             text = text.replace("{withholds}", '",\n    "'.join(withheld))
-            text = with_library_sources(text)
+            text = with_comparisons(with_library_sources(text), path)
             text = SHA256.sub(lambda match: _checksum(path.parent / match[1]), text)
             if parts_of(cell):
                 text = text.replace(PARTS, joined_parts(cell, path.parents[1]))
@@ -181,8 +182,9 @@ def copy_idle(name: str, root: Path, course: Path) -> list[str]:
     place.mkdir(parents=True)
     idle = with_idle_demonstrations(parsed)
     jupytext.write(idle, place / f"{name}.py", fmt="py:percent")
-    for file in ships(parsed):
-        shutil.copy(root / "solutions" / name / file, place)
+    own = root / "solutions" / name
+    for file in [*(own / ship for ship in ships(parsed)), *own.glob("hidden.py")]:
+        shutil.copy(file, place)
     return ships(parsed)
 
 

@@ -57,6 +57,7 @@ MASKED_SOFTMAX = [
         "masked-softmax-edges",
         "contains nan",
         "hidden",
+        ("decoder-step-prediction",),
     ),
     softmax_mutant(
         "padding_attended",
@@ -99,6 +100,7 @@ MASKED_SOFTMAX = [
         "masked-softmax-edges",
         "contains nan",
         "hidden",
+        ("decoder-step-prediction",),
     ),
     softmax_mutant(
         "softmax_in_float32_only",
@@ -107,7 +109,7 @@ MASKED_SOFTMAX = [
         "masked-softmax-edges",
         "must have dtype torch.float64",
         "hidden",
-        ("decoder-step-prediction",),
+        ("masked-softmax-rows", "decoder-step-prediction"),
     ),
     softmax_mutant(
         "scores_changed_in_place",
@@ -116,6 +118,7 @@ MASKED_SOFTMAX = [
         "masked-softmax-edges",
         "must leave its input as it was",
         "visible",
+        ("masked-softmax-rows",),
     ),
     softmax_mutant(
         "hard_argmax",
@@ -133,6 +136,7 @@ MASKED_SOFTMAX = [
         "masked-softmax-rows",
         "must match the size",
         "hidden",
+        ("masked-softmax-edges",),
     ),
     Mutant(
         "nan_when_all_is_masked",
@@ -141,6 +145,7 @@ MASKED_SOFTMAX = [
         "must raise ValueError",
         "visible",
         {"masked-softmax": ("if not mask.any(dim=-1).all():", "if False:")},
+        ("decoder-step-prediction",),
     ),
 ]
 
@@ -251,7 +256,7 @@ DOT = [
         "scale_of_the_example",
         "divides by 2, which is right for D = 4 only",
         "dot-scores-values",
-        "D is the size of one query, 9",
+        "D is the size of one query, not",
         "hidden",
         {"dot-scores": (SCALE, "2")},
     ),
@@ -363,7 +368,7 @@ STEP_MUTANTS = [
         "score_function_ignored",
         "scores by its own dot product, whatever it is given",
         "decoder-step-prediction",
-        "For another score function, the weights",
+        "With a score that is a distance",
         "hidden",
         {
             "decoder-step": (
@@ -376,7 +381,7 @@ STEP_MUTANTS = [
         "gradient_cut",
         "detaches the context, so that nothing upstream learns",
         "decoder-step-prediction",
-        "No gradient reaches the encoder states",
+        "no .detach(), .data or .item()",
         "hidden",
         {
             "decoder-step": (
@@ -549,6 +554,7 @@ SEARCH = [
                 "elif sum(p == parent for p, _, _ in extended) < beam_size:",
             )
         },
+        ("beam-search-length",),
     ),
     Mutant(
         "beam_forgets_length",
@@ -626,6 +632,7 @@ SEARCH = [
                 "[i % len(state) for i in range(len(extended))]",
             )
         },
+        ("beam-search-length",),
     ),
     Mutant(
         "only_the_last_word_counts",
@@ -662,6 +669,7 @@ SEARCH = [
         "empty",
         "hidden",
         {"beam-search": ("max(finished or unfinished", "max(finished")},
+        ("beam-search-finds",),
     ),
 ]
 

@@ -1,0 +1,72 @@
+"""Comparing hidden tests: put into an instructor's notebook, and told what to expect.
+
+A line ``# {compare:function}`` of a hidden test in ``solutions/<name>/<name>.py``
+becomes code that carries the text of
+:mod:`course_tools.grading.assignments.comparing`, of
+:mod:`course_tools.grading.assignments.parting` and of ``solutions/<name>/hidden.py``,
+so that it runs wherever the notebook does. ``# {compare:function as wrong}`` refuses
+nothing: it lets ``wrong`` be what is wrong, by output.
+"""
+
+import base64
+import functools
+import hashlib
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+LINE = re.compile(r"^# \{compare:(\w+)(?: as (\w+))?\}$", re.MULTILINE)
+OWN_IMPORT = re.compile(
+    r"^from course_tools\.[\w.]+\.comparing import (?:\([^)]*\)|.*)$", re.MULTILINE
+)
+CODE = """\
+import base64, zlib
+hidden = {{"TEXT": zlib.decompress(base64.b64decode("{packed}")).decode()}}
+exec(hidden["TEXT"], hidden)
+{assigned}hidden["{verb}"]("{function}", {seed}, globals())"""
+WRITTEN = re.compile(
+    r'b64decode\("([\w+/=]+)"\).*\nexec.*\n.*hidden\["\w+"\]\("(\w+)", (\d+), globals'
+)
+
+
+def seed_of(assignment: str, function: str, secret: str = "") -> int:
+    """The seed of a function's inputs: the one place where they are chosen."""
+    state = hashlib.sha256(f"{secret}\0{assignment}\0{function}".encode()).digest()
+    return int.from_bytes(state[:4], "big")
+
+
+def with_comparisons(source: str, path: Path) -> str:
+    """Put code in the place of the lines of a cell that ask for comparisons."""
+    if not LINE.search(source):
+        return source
+    halves = [Path(__file__).with_name(name) for name in ("comparing.py", "parting.py")]
+    files = [*halves, path.with_name("hidden.py")]
+    own = "\n\n".join(file.read_text(encoding="utf-8") for file in files)
+    text = OWN_IMPORT.sub("", own)
+    packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+    def code(found: re.Match[str]) -> str:
+        function, wrong = found[1], found[2]
+        return CODE.format(
+            packed=packed,
+            assigned=f"{wrong} = " if wrong else "",
+            verb="complaints" if wrong else "compare",
+            function=function,
+            seed=seed_of(path.stem, function),
+        )
+
+    return LINE.sub(code, source)
+
+
+@functools.cache
+def expected(source: str) -> dict[str, Any]:
+    """What the references of a test cell give, told where no student's code runs."""
+    found: dict[str, Any] = {}
+    for packed, function, seed in WRITTEN.findall(source):
+        text = zlib.decompress(base64.b64decode(packed)).decode()
+        scope: dict[str, Any] = {"TEXT": text, "__name__": "hidden"}
+        exec(text, scope)  # noqa: S102 - the instructor's own
+        name = scope["key"](text, function, int(seed))
+        found[name] = scope["tell"](text, function, int(seed))
+    return found

@@ -1,0 +1,228 @@
+"""Hidden tests that compare: what they refuse, in which words, and that nobody who
+patches what they stand on is compared with himself."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from cases import for_each
+
+from course_tools.grading.assignments import comparisons
+from course_tools.grading.assignments.comparisons import (
+    expected,
+    seed_of,
+    with_comparisons,
+)
+from course_tools.grading.assignments.source import read_source
+
+ROOT = Path(__file__).parents[3]
+LINE = "# {compare:affine}"
+#: Legal inputs of a small function, and a reference.
+HIDDEN = """
+from course_tools.grading.assignments.comparing import Case, Comparison
+
+
+def affine(x, w, lengths=(), scale=2.0):
+    if x.shape[-1] == 1:
+        raise ValueError
+    return (scale * x * w).sum(-1), len(lengths)
+
+
+def cases(draw):
+    for dtype in (torch.float64, torch.float32):
+        for _ in range(5):
+            B, D = draw.sizes(2)
+            w = draw.normal(D, dtype=dtype)
+            yield Case("some rows", (draw.normal(B, D, dtype=dtype), w, [1, 2]))
+    yield Case("another scale", (draw.normal(3, 5), draw.normal(5), [], 0.5))
+    tiny = draw.normal(3, 5, scale=1e-4)
+    yield Case("tiny numbers", (tiny, draw.normal(5)), hint="Add nothing.")
+    yield Case("one column", (draw.normal(3, 1), draw.normal(1)))
+
+
+Comparison("affine", cases, (affine,), ("the sums", "the count"))
+"""
+RIGHT = """
+def affine(x, w, lengths=(), scale=2.0):
+    if len(w) == 1:
+        raise ValueError("one column")
+    return torch.einsum("bd,d->b", x, w) * scale, len(lengths)
+"""
+RETURN = 'torch.einsum("bd,d->b", x, w) * scale, len(lengths)'
+
+
+@pytest.fixture
+def cell(tmp_path):
+    """A hidden test as it stands in the instructor's notebook."""
+    (tmp_path / "hidden.py").write_text(HIDDEN, encoding="utf-8")
+    return with_comparisons(LINE, tmp_path / "small.py")
+
+
+def refusal(cell: str, source: str) -> str:
+    """What the test says of an answer, in one process."""
+    names = {"torch": torch, "__expected__": expected(cell)}
+    exec(source, names)  # noqa: S102
+    try:
+        exec(cell, names)  # noqa: S102
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def test_a_right_answer_written_differently_is_accepted(cell):
+    assert refusal(cell, RIGHT) == ""
+
+
+@for_each(
+    ("wrong", "words"),
+    [
+        ("None", "With some rows, affine must return the sums and the count."),
+        (RETURN.replace(", len", " + len"), "must return the sums and the count"),
+        (RETURN.replace("* scale", "* 2"), "With another scale, the sums is wrong"),
+        (RETURN.replace("len(lengths)", "2"), "With another scale, the count is wrong"),
+        (RETURN.replace("len(lengths)", "2.0"), "the count must be a int; yours is a"),
+        (f"[*({RETURN})]", "must return the sums and the count"),
+        (RETURN.replace("* scale", "* scale + 1e-9"), "With tiny numbers, the sums is"),
+        (RETURN.replace("* scale", "* scale + 1e-9"), "wrong. Add nothing."),
+        (
+            RETURN.replace("x, w)", "x.float(), w.float())"),
+            "must have dtype torch.float",
+        ),
+        (RETURN.replace("* scale", "* scale / 0 * 0"), "contains nan"),
+        (RETURN.replace("* scale", ".sum() * scale"), "must have another shape"),
+        (RETURN.replace("x, w)", "x, w.detach())"), "no gradient reaches w"),
+        (RETURN.replace("x, w)", "x, w * 2 - w.detach())"), "respect to w is wrong"),
+        (
+            RETURN.replace("x, w)", "x.mul_(2), w) / 2"),
+            "must leave its input as it was",
+        ),
+        (f"lengths.append(3) or ({RETURN})", "must leave its input as it was"),
+        (
+            "torch.from_numpy(x.numpy() @ w.numpy()) * scale, len(lengths)",
+            "affine raises, for inputs with gradients, RuntimeError",
+        ),
+        (
+            RETURN.replace("* scale", "* scale * memory.setdefault(len(w), w[0])"),
+            "the sums is wrong",
+        ),
+        (
+            # 12 inputs return something, so this is right in the first round
+            "memory.update({len(memory): 0}) or "
+            f"({RETURN.replace('len(lengths)', 'len(lengths) + len(memory) // 13')})",
+            "a second call of affine",
+        ),
+        ("1 / 0", "With some rows, affine raises ZeroDivisionError: division by zero."),
+    ],
+)
+def test_a_wrong_answer_is_refused_by_the_first_kind_of_input_that_parts(
+    cell, wrong, words
+):
+    source = "memory = {}" + RIGHT.replace(RETURN, wrong)
+    assert words in refusal(cell, source)
+
+
+@for_each(
+    ("raised", "words"),
+    [
+        (
+            "KeyError('one column')",
+            "With one column, affine must raise ValueError, not",
+        ),
+        ("(ValueError)", ""),
+    ],
+)
+def test_an_error_is_compared_by_its_kind(cell, raised, words):
+    source = RIGHT.replace("ValueError('one column')", raised)
+    source = source.replace('ValueError("one column")', raised)
+    assert refusal(cell, source).startswith(words)
+    assert bool(refusal(cell, source)) == bool(words)
+
+
+def test_no_value_of_an_input_is_expected(cell):
+    said = refusal(cell, RIGHT.replace("* scale", "* 3"))
+    assert not any(sign.isdigit() for sign in said)
+
+
+def test_every_seed_comes_from_one_function_and_a_secret_changes_it(
+    monkeypatch, tmp_path
+):
+    assert seed_of("small", "affine") != seed_of("small", "affine", "a secret")
+    assert seed_of("small", "affine") != seed_of("large", "affine")
+    (tmp_path / "hidden.py").write_text(HIDDEN, encoding="utf-8")
+    reference = []
+    for seed in (1, 2):
+        monkeypatch.setattr(comparisons, "seed_of", lambda *_, seed=seed: seed)
+        cell = with_comparisons(LINE, tmp_path / "small.py")
+        assert refusal(cell, RIGHT) == ""
+        reference.append(json.dumps([*expected(cell).values()]))
+    assert reference[0] != reference[1]
+
+
+#: What a student's cell can do to all that a comparison stands on, in its process.
+PATCHED = """
+import builtins, importlib, sys, types
+import torch
+agrees = lambda *_, **__: True
+for place in (torch, torch.Tensor, torch.testing, torch.autograd, torch.linalg):
+    for name in dir(place):
+        if name in "allclose isclose equal eq all assert_close grad".split():
+            setattr(place, name, agrees)
+torch.Tensor.__eq__ = agrees
+torch.Tensor.tolist = lambda self: [0.0] * self.numel()
+torch.softmax = torch.exp = torch.Tensor.exp = lambda x, *_, **__: x
+for module in ("comparing", "comparisons", "parting", "student_checks"):
+    made = types.ModuleType(f"course_tools.grading.assignments.{module}")
+    made.compare = made.complaints = made.observe = agrees
+    sys.modules[made.__name__] = made
+library = types.ModuleType("course_lib.attention")
+library.masked_softmax = lambda scores, mask=None: scores
+sys.modules["course_lib.attention"] = library
+compare = complaints = observe = tell = told = _apart = hidden = agrees
+COMPARISONS, __expected__ = {}, {}
+def masked_softmax(scores, mask=None): return scores
+"""
+PROCESS = """import sys, json
+cell, student = json.load(sys.stdin)
+exec(student, names := {})
+try:
+    exec(cell, names)
+except BaseException as error:
+    print("refused", type(error).__name__, error)
+else:
+    print("accepted")"""
+
+
+@pytest.fixture(scope="module")
+def softmax_cells():
+    """The comparing part of a hidden test of the assignment `attention`, and the model
+    answer."""
+    source = read_source(ROOT / "solutions" / "attention" / "attention.py")
+    cells = {cell.id: cell.source for cell in source.cells}
+    hidden = cells["masked-softmax-rows"].split("### BEGIN HIDDEN TESTS")[1]
+    return hidden, "import torch\n" + cells["masked-softmax"]
+
+
+def in_a_process(cell: str, student: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS],
+        input=json.dumps([cell, student]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_who_patches_library_torch_and_harness_is_refused_in_one_process(softmax_cells):
+    hidden, answer = softmax_cells
+    assert in_a_process(hidden, answer).strip() == "accepted"
+    assert in_a_process(hidden, PATCHED).startswith("refused")
+    # nor does it help to patch all that and to hand in something that is nearly right
+    wrong = answer.replace('float("-inf")', "-1.0").replace(
+        "masked_fill(~mask", "where(mask"
+    )
+    assert in_a_process(hidden, PATCHED + wrong).startswith("refused")
