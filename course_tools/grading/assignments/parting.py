@@ -20,6 +20,7 @@ from course_tools.grading.assignments.comparing import (
     Case,
     Comparison,
     Draw,
+    Misuse,
     key,
     observe,
     tensors,
@@ -57,7 +58,10 @@ def complaints(label: str, seed: int, names: dict[str, Any]) -> dict[str, str]:
     """By output, what is wrong with a student's function; under "" what is with all."""
     one, text = COMPARISONS[label], globals()["TEXT"]
     device = str(names.get("device", "cpu"))
-    observed = json.loads(json.dumps(observe(one, names[one.name], seed, device)))
+    try:
+        observed = json.loads(json.dumps(observe(one, names[one.name], seed, device)))
+    except Misuse as misuse:
+        raise AssertionError(str(misuse)) from None
     # only now: while the student's function ran, this process did not have it
     ready = names.get("__expected__")
     ready = ready.get(key(text, label, seed)) if type(ready) is dict else None

@@ -141,7 +141,27 @@ def test_an_error_is_compared_by_its_kind(cell, raised, words):
     assert bool(refusal(cell, source)) == bool(words)
 
 
-def test_no_value_of_an_input_is_expected(cell):
+def test_what_an_argument_says_of_its_misuse_is_the_refusal(tmp_path):
+    own = """
+def step(k):
+    if k > 2:
+        raise Misuse("step was given more than it holds")
+    return k
+Comparison(
+    "walk", lambda draw: iter([Case("a step", (step,))]), (lambda f: f(2),), ("it",)
+)
+"""
+    hidden = HIDDEN.replace("Case, Comparison", "Case, Comparison, Misuse") + own
+    (tmp_path / "hidden.py").write_text(hidden, encoding="utf-8")
+    cell = with_comparisons("# {compare:walk}", tmp_path / "small.py")
+    names = {"__expected__": expected(cell)}
+    exec("def walk(step): return step(3)", names)  # noqa: S102
+    with pytest.raises(AssertionError, match=r"^step was given more") as raised:
+        exec(cell, names)  # noqa: S102
+    assert raised.type is AssertionError  # as across the bridge
+
+
+def test_no_value_of_an_input_is_told(cell):
     said = refusal(cell, RIGHT.replace("* scale", "* 3"))
     assert not any(sign.isdigit() for sign in said)
 
