@@ -412,6 +412,7 @@ STEP_MUTANTS = [
                 "encoder_states, mask.unsqueeze(1)).squeeze(1)",
             )
         },
+        ("decoder-step-padding",),
     ),
 ]
 

@@ -714,6 +714,9 @@ VALUES = mutants_of(
         ),
         "imports transformers, which this assignment withholds",
         "visible",
+        "attention-mask",
+        "attention-dropout",
+        "loading-agreement",
     ),
 )
 
@@ -934,6 +937,9 @@ GELU = mutants_of(
         ("0.5 * x * (1 + torch.erf(x / math.sqrt(2)))", "torch.nn.functional.gelu(x)"),
         "which this assignment withholds",
         "visible",
+        "layer-wiring",
+        "layer-dropout",
+        "loading-agreement",
     ),
     (
         "root_two_rounded",

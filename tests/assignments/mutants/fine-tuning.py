@@ -84,6 +84,8 @@ COSINES = mutants_of(
         ),
         "which this assignment withholds",
         "visible",
+        "senses-means",
+        "senses-separation",
     ),
 )
 

@@ -209,6 +209,9 @@ CHOICE = mutants_of(
         ),
         "which this assignment withholds",
         "visible",
+        "masking-fates",
+        "masking-draws",
+        "step-lowers",
     ),
 )
 
@@ -733,7 +736,6 @@ PACK = mutants_of(
         ),
         "Yours is upside down",
         "visible",
-        "step-lowers",
     ),
     (
         "mask_from_the_ids",
@@ -954,6 +956,9 @@ LOSS = mutants_of(
         "which this assignment withholds",
         "visible",
         "loss-total",
+        "step-training",
+        "step-evaluate",
+        "step-lowers",
     ),
 )
 

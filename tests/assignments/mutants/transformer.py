@@ -133,6 +133,12 @@ MATRICES = [
                 "return torch.nn.functional.scaled_dot_product_attention(query, key, value, mask), weights",
             )
         },
+        (
+            "attention-mask",
+            "multi-head-values",
+            "multi-head-mask",
+            "greedy-translation",
+        ),
     ),
     Mutant(
         "weights_not_returned",
@@ -396,6 +402,7 @@ MULTI_HEAD = [
                 "torch.nn.MultiheadAttention(4, 2)\n        query = split_heads(self.to_query(query)",
             )
         },
+        ("multi-head-mask", "greedy-translation"),
     ),
     Mutant(
         "mask_on_the_wrong_axis",
@@ -826,6 +833,7 @@ LAYER_NORM = [
                 "torch.nn.functional.layer_norm(hidden, hidden.shape[-1:])\n        mean = hidden.mean",
             )
         },
+        ("layer-norm-positions", "greedy-translation"),
     ),
     Mutant(
         "normed_over_the_batch",

@@ -630,6 +630,7 @@ TRAIN_EXAMPLE = mutants_of(
         "imports course_lib.wordpiece.training.train_wordpiece, which this assignment withholds",
         "visible",
         "train-rules",
+        "train-ties",
     ),
 )
 
@@ -854,6 +855,9 @@ LONGEST = mutants_of(
         ),
         "imports course_lib.wordpiece.tokenizer.longest_match, which this assignment withholds",
         "visible",
+        "encode-word-unknown",
+        "offsets-spans",
+        "offsets-unicode",
     ),
     (
         "ready_made_package",
@@ -864,6 +868,9 @@ LONGEST = mutants_of(
         ),
         "imports tokenizers, which this assignment withholds",
         "visible",
+        "encode-word-unknown",
+        "offsets-spans",
+        "offsets-unicode",
     ),
 )
 
