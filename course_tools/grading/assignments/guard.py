@@ -102,7 +102,8 @@ def guard_withheld(withheld: list[str], *, beside_tests: bool = True) -> object:
         import torch
         from torch.overrides import TorchFunctionMode
 
-        calls = {}
+        calls: dict[str, str] = {}
+        known: dict[Any, Any] = {}  # what was called: what it is withheld as, and how
         for name in withheld:
             if name.startswith("torch."):
                 last = name.rpartition(".")[2]
@@ -127,10 +128,12 @@ def guard_withheld(withheld: list[str], *, beside_tests: bool = True) -> object:
             def __torch_function__(
                 self, func: Any, types: Any, args: Any = (), kwargs: Any = None
             ) -> Any:
-                called = getattr(func, "__name__", "").strip("_")
-                for beginning, name in calls.items():
-                    if called.startswith(beginning):
-                        refuse(name, f"{called}(...)")
+                if func not in known:
+                    called = getattr(func, "__name__", "").strip("_")
+                    begin = (begin for begin in calls if called.startswith(begin))
+                    known[func] = calls.get(next(begin, "")), f"{called}(...)"
+                if known[func][0]:
+                    refuse(*known[func])
                 return func(*args, **(kwargs or {}))
 
         hiding: list[tuple[Any, str]] = [(torch, "compile"), (torch.jit, "script")]
