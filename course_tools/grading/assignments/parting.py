@@ -7,6 +7,7 @@ nbgrader, by a fresh process that sees this text alone. Numbers are compared as 
 Python's, so a patched torch compares nothing.
 """
 
+import contextlib
 import inspect
 import json
 import math
@@ -65,7 +66,8 @@ def complaints(label: str, seed: int, names: dict[str, Any]) -> dict[str, str]:
     # only now: while the student's function ran, this process did not have it
     ready = names.get("__expected__")
     ready = ready.get(key(text, label, seed)) if type(ready) is dict else None
-    expected = ready or _apart(text, label, seed)
+    with names.get("withheld_allowed", contextlib.nullcontext)():  # it starts a Python
+        expected = ready or _apart(text, label, seed)
     cases = list(one.cases(Draw(seed)))
     found: dict[str, str] = {}
     for case, got, *wanted in zip(cases, observed, *expected, strict=True):
