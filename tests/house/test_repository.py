@@ -160,9 +160,17 @@ def unsafe(tree: ast.Module) -> list[str]:
     return found
 
 
+#: They run hidden tests, whose text the instructor wrote, where no kernel does.
+RUN_HIDDEN_TESTS = {
+    f"course_tools/grading/assignments/{name}.py": ["exec"]
+    for name in ("comparing", "comparisons")
+}
+
+
 def test_no_module_runs_data_as_code():
     found = {relative(path): unsafe(parse(path)) for path in library_modules()}
-    assert {path: calls for path, calls in found.items() if calls} == {}
+    calls = {path: calls for path, calls in found.items() if calls}
+    assert calls == RUN_HIDDEN_TESTS
 
 
 @for_each(
