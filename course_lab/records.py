@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
+from filelock import FileLock
 
 from course_lab.configurations import (
     as_json,
@@ -190,6 +191,13 @@ def edition(data: Sequence[str], source: str | None) -> str:
     )
 
 
+def writing(name: str, folder: Path) -> FileLock:
+    """Hold a record between reading and saving it: two commands may record runs of one
+    study."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / f".{name}.lock")
+
+
 def add(
     name: str,
     command: Sequence[str],
@@ -205,22 +213,23 @@ def add(
         record.configuration, result, record.machine, record.commit, record.date, data
     )
     timed = "seed" not in result  # a benchmark's: its record says all there is to say
-    if (folder / f"{name}.json").is_file():
-        before = load(name, folder)
-        results = [*before.results, result]
-        record = dataclasses.replace(
-            record,
-            configuration=merged(
-                before.configuration, record.configuration, variant_of(result)
-            ),
-            seeds=sorted({x["seed"] for x in results if "seed" in x}),
-            results=results,
-            runs=[] if timed else [*before.runs, made],
-            probes=before.probes,
-        )
-    else:
-        record = dataclasses.replace(record, runs=[] if timed else [made])
-    return save(record, folder)
+    with writing(name, folder):
+        if (folder / f"{name}.json").is_file():
+            before = load(name, folder)
+            results = [*before.results, result]
+            record = dataclasses.replace(
+                record,
+                configuration=merged(
+                    before.configuration, record.configuration, variant_of(result)
+                ),
+                seeds=sorted({x["seed"] for x in results if "seed" in x}),
+                results=results,
+                runs=[] if timed else [*before.runs, made],
+                probes=before.probes,
+            )
+        else:
+            record = dataclasses.replace(record, runs=[] if timed else [made])
+        return save(record, folder)
 
 
 def load(name: str, folder: Path = RESULTS) -> Record:

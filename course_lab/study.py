@@ -209,7 +209,9 @@ def record(
     lacking = [variant for variant in ran if variant not in found.probes]
     if probed and lacking:
         taken = {x: Probe(study.fingerprint(x), records.commit()) for x in lacking}
-        records.save(replace(found, probes={**found.probes, **taken}), path.parent)
+        with records.writing(study.name, path.parent):
+            now = records.load(study.name, path.parent)
+            records.save(replace(now, probes={**now.probes, **taken}), path.parent)
     return path
 
 

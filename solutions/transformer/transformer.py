@@ -182,6 +182,17 @@ class LayerStandIn(StandIn):
         return self.note(input=hidden)
 
 
+class TorchPart(torch.nn.Module):
+    """A part of torch's, which this assignment withholds from answers but not from tests."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *inputs, **named):
+        return self.inner(*inputs, **named)
+
+
 class TorchAttention(torch.nn.Module):
     """torch's attention behind the interface of the assignment's."""
 
@@ -1273,22 +1284,11 @@ check_close(Y, 101 * A - 3, "What the block returns", "It is what the second nor
 ### BEGIN HIDDEN TESTS
 
 
-class TorchPart(torch.nn.Module):
-    """A part of torch's, which this assignment withholds from answers but not from tests."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, *inputs, **named):
-        return self.inner(*inputs, **named)
-
-
 with withheld_allowed():  # torch's parts, in the student's block, too
     peer = torch.nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
     peer = filled(peer, 63, torch.float64)
     block = EncoderBlock(12, 3, 20).to(device)
-    block.self_attention = TorchPart(TorchAttention(peer.self_attn))
+    block.self_attention = TorchAttention(peer.self_attn)
     block.attention_norm = TorchPart(peer.norm1)
     block.feed_forward_norm = TorchPart(peer.norm2)
     block.feed_forward = torch.nn.Sequential(peer.linear1, torch.nn.ReLU(), peer.linear2)
@@ -1468,24 +1468,13 @@ for part, mask, words in (
 ### BEGIN HIDDEN TESTS
 
 
-class TorchPart(torch.nn.Module):
-    """A part of torch's, which this assignment withholds from answers but not from tests."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, *inputs, **named):
-        return self.inner(*inputs, **named)
-
-
 with withheld_allowed():  # torch's parts, in the student's block, too
     peer = torch.nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
     peer = filled(peer, 71, torch.float64)
     block = DecoderBlock(12, 3, 20).to(device)
     block.self_attention, block.cross_attention = (
-        TorchPart(TorchAttention(peer.self_attn)),
-        TorchPart(TorchAttention(peer.multihead_attn)),
+        TorchAttention(peer.self_attn),
+        TorchAttention(peer.multihead_attn),
     )
     block.self_norm, block.cross_norm, block.feed_forward_norm = (
         TorchPart(norm) for norm in (peer.norm1, peer.norm2, peer.norm3)

@@ -9,6 +9,7 @@ move there once they are refused. Fails where a right answer loses a point.
 import importlib.util
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,28 @@ class Fresh(NamedTuple):
     kind: str
     cell: str
     changes: Changes
+
+
+def fresh(
+    kind: str, test: str, cell: str, *rows: tuple[str, str, str, str]
+) -> list[Fresh]:
+    """Mistakes in one answer cell: name, mistake, text in the reference, text to put
+    there."""
+    return [
+        Fresh(name, mistake, kind, test, {cell: (old, new)})
+        for name, mistake, old, new in rows
+    ]
+
+
+def one_by_one(graded: Mapping[str, str]) -> Callable[..., Fresh]:
+    """Mistakes one at a time, where `graded` names the test of each answer cell."""
+
+    def wrong(
+        name: str, mistake: str, kind: str, cell: str, old: str, new: str, by: str = ""
+    ) -> Fresh:
+        return Fresh(name, mistake, kind, by or graded[cell], {cell: (old, new)})
+
+    return wrong
 
 
 def load(name: str) -> tuple[list[Fresh], list[RightAnswer]]:

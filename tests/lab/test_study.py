@@ -1,6 +1,7 @@
 """One kind of study: what its runs are kept by, and what is refused."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -75,6 +76,20 @@ def test_an_added_baseline_or_seed_repeats_no_other_run(track):
     record(track.race({**SLOW, **FAST}), seeds=(0, 1))
     assert (records.RESULTS / "race.json").read_bytes() == content
     assert len(track.ran) == 4
+
+
+def test_commands_that_record_at_the_same_time_lose_no_run(track):
+    race = track.race(SLOW | FAST)
+
+    def command(number):
+        study.record(race, WORDS, [("slow", "fast")[number % 2]], [number // 2])
+
+    with ThreadPoolExecutor(8) as commands:
+        list(commands.map(command, range(24)))
+    found = records.load("race", records.RESULTS)
+    runs = {(result["variant"], result["seed"]) for result in found.results}
+    assert runs == {(way, seed) for way in ("slow", "fast") for seed in range(12)}
+    assert found.probes.keys() == {"slow", "fast"}
 
 
 def test_a_run_of_a_stale_variant_is_refused_in_words_and_others_are_not(track):

@@ -163,11 +163,11 @@ def guard_withheld(withheld: list[str], *, beside_tests: bool = True) -> object:
 
     @contextlib.contextmanager
     def withheld_allowed() -> Any:
-        allowed[0] = True
+        before, allowed[0] = allowed[0], True
         try:
             yield
         finally:
-            allowed[0] = False
+            allowed[0] = before
 
     if beside_tests:
         there["allowed"] = withheld_allowed

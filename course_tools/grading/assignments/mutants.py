@@ -138,15 +138,8 @@ def cases_key(name: str, root: Path = Path()) -> str:
 def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, Outcome]:
     """Run an assignment's mutants and right answers, or read the last equal run."""
     library = Path(__file__).parent
-    modules = [
-        "mutants",
-        "mutants_run",
-        "source",
-        "student_checks",
-        "withheld",
-        "guard",
-    ]
-    modules += ["comparing", "comparisons", "parting"]
+    modules = ["mutants", "mutants_run", "source", "student_checks", "withheld"]
+    modules += ["guard", "comparing", "comparisons", "parting"]
     code = digest_of_code([library / f"{module}.py" for module in modules], False)
     packages = [version(package) for package in ("torch", "nbgrader", "ipython")]
     state = [platform.python_version(), *packages, cases_key(name, root), code]

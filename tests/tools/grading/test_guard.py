@@ -10,6 +10,13 @@ import sys
 import textwrap
 
 import pytest
+from mini_assignment import released_notebook, source_notebook
+from nbformat.v4 import new_code_cell
+from two_rounds import two_rounds
+from walled import need_a_sandbox
+
+from course_tools.grading.run.plan import steps
+from course_tools.grading.sandbox.sandbox import Limits, Worker
 
 WITHHELD = [
     "course_lib.attention.masks",
@@ -67,6 +74,7 @@ WAYS_ROUND = {
         "import subprocess\n"
         "subprocess.run([sys.executable, '-c', 'import torch'], check=True)"
     ),
+    "after a test": "with allowed(): pass\nF.gelu(x)",
     "an import": "import sklearn.metrics",
     "an import by text": "importlib.import_module('skl' + 'earn')",
     "an import by another": "import pkgutil; pkgutil.resolve_name('sklearn.metrics')",
@@ -93,6 +101,7 @@ OPEN = {
     "another room": "import course_lib.data.stories",
     "pip": "import subprocess; subprocess.run([sys.executable, '-m', 'pip', '-V'])",
     "a test": "with allowed(): F.cross_entropy(x, y); F.gelu(x)",
+    "a test within a test": "with allowed():\n with allowed(): pass\n F.gelu(x)",
     "a set-up that ran twice": (
         "with guard_withheld(withheld)(): F.cross_entropy(x, y); F.gelu(x)"
     ),
@@ -150,3 +159,30 @@ def test_no_way_round_reaches_what_is_withheld_and_each_is_told_so(said):
 
 def test_what_is_not_withheld_works_and_a_test_may_use_all(said):
     assert {way: said[way] for way in OPEN} == dict.fromkeys(OPEN, "")
+
+
+def test_in_the_grader_a_helper_in_another_cell_is_refused_and_the_student_is_told():
+    """`getattr` hides the name from the scan, and there is no notebook's guard."""
+    need_a_sandbox()
+    instructor, released, submitted = (
+        source_notebook(),
+        released_notebook(),
+        released_notebook(),
+    )
+    released.metadata["course"] = {
+        "edition": "2026.12",
+        "withholds": ["torch.nn.functional.cross_entropy"],
+    }
+    helper = """import sys
+vars(sys)["_course_guard"] = {}
+import torch
+def helper(high, low):
+    loss = getattr(torch.nn.functional, "cross" + "_entropy")
+    return high - low + 0 * loss(torch.ones(2, 3), torch.zeros(2).long()).item()"""
+    answer = next(c for c in submitted.cells if "def margin" in c.source)
+    answer.source = "def margin(high, low):\n    return helper(high, low)"
+    submitted.cells.insert(0, new_code_cell(helper))
+    with Worker(Limits()) as worker:
+        found = two_rounds(worker, steps(instructor, released, submitted), {})
+    assert found.marks["margin-tests"]["earned"] == 0
+    assert "this assignment withholds" in found.tests["margin-tests"]["words"]

@@ -4,9 +4,9 @@ Whoever wrote them had not seen the hidden tests. ``python tests/assignments/fre
 bert`` says which get full marks.
 """
 
-from fresh import Fresh
+from fresh import one_by_one
 
-from course_tools.grading.assignments.mutants import Changes, RightAnswer
+from course_tools.grading.assignments.mutants import RightAnswer
 
 SEGMENTS = "segments = [list(first)] if second is None else [list(first), list(second)]"
 TOO_LONG = "while sum(map(len, segments)) + 1 + len(segments) > max_length:"
@@ -41,13 +41,7 @@ GRADED = {  # the graded cell that should refuse a mistake in a cell
     "names": "loading-names",
     "load": "loading-places",
 }
-
-
-def wrong(
-    name: str, mistake: str, kind: str, cell: str, old: str, new: str, graded: str = ""
-) -> Fresh:
-    changes: Changes = {cell: (old, new)}
-    return Fresh(name, mistake, kind, graded or GRADED[cell], changes)
+wrong = one_by_one(GRADED)
 
 
 MUTANTS = [

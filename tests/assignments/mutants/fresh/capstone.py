@@ -1,19 +1,8 @@
 """Fresh wrong and right answers to the capstone, written from the text that students read."""
 
-from fresh import Fresh
+from fresh import fresh
 
 from course_tools.grading.assignments.mutants import RightAnswer
-
-
-def fresh(
-    kind: str, test: str, cell: str, *rows: tuple[str, str, str, str]
-) -> list[Fresh]:
-    """Mutants of one answer cell: name, mistake, text in the reference, text to put there."""
-    return [
-        Fresh(name, mistake, kind, test, {cell: (old, new)})
-        for name, mistake, old, new in rows
-    ]
-
 
 CONFIG = "    model = BertModel(BertConfig(**sizes))"
 READY = "    return model.to(device).eval()"

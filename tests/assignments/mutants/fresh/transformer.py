@@ -4,9 +4,9 @@ Whoever wrote them had not seen the hidden tests. ``python tests/assignments/fre
 transformer`` says which get full marks.
 """
 
-from fresh import Fresh
+from fresh import one_by_one
 
-from course_tools.grading.assignments.mutants import Changes, RightAnswer
+from course_tools.grading.assignments.mutants import RightAnswer
 
 LARGEST = "largest = max(scores)"
 LOOP_SCORES = "[sum(a * b for a, b in zip(q, k)) / math.sqrt(len(q)) for k in key]"
@@ -47,13 +47,7 @@ GRADED = {  # the graded cell that should refuse a mistake in a cell
     "decoder": "decoder-block-wiring",
     "search": "greedy-words",
 }
-
-
-def wrong(
-    name: str, mistake: str, kind: str, cell: str, old: str, new: str, graded: str = ""
-) -> Fresh:
-    changes: Changes = {cell: (old, new)}
-    return Fresh(name, mistake, kind, graded or GRADED[cell], changes)
+wrong = one_by_one(GRADED)
 
 
 MUTANTS = [

@@ -4,9 +4,9 @@ Whoever wrote them had not seen the hidden tests. ``python tests/assignments/fre
 wordpiece`` says which get full marks.
 """
 
-from fresh import Fresh
+from fresh import one_by_one
 
-from course_tools.grading.assignments.mutants import Changes, RightAnswer
+from course_tools.grading.assignments.mutants import RightAnswer
 
 FIRST = '[word[0], *("##" + character for character in word[1:])]'
 PAIRS = "        for pair in itertools.pairwise(pieces):\n            pair_counts[pair] += counts[word]\n"
@@ -41,13 +41,7 @@ GRADED = {  # the graded cell that should refuse a mistake in a cell
     "text": "offsets-spans",
     "ids-to-text": "decode-text",
 }
-
-
-def wrong(
-    name: str, mistake: str, kind: str, cell: str, old: str, new: str, graded: str = ""
-) -> Fresh:
-    changes: Changes = {cell: (old, new)}
-    return Fresh(name, mistake, kind, graded or GRADED[cell], changes)
+wrong = one_by_one(GRADED)
 
 
 MUTANTS = [
