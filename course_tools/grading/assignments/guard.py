@@ -34,7 +34,7 @@ def guard_withheld(withheld: list[str], *, beside_tests: bool = True) -> object:
         if not allowed[0]:
             raise error(
                 f"{use}: this assignment withholds {name}, because you build it. Take"
-                " it out of your code."
+                " it out of your code"
             )
 
     def within(name: str) -> str | None:

@@ -140,11 +140,17 @@ class _Log:
     counts: dict[int, int] = field(default_factory=dict)
 
     def place(self, traceback: list[str]) -> str:
+        """The last line in a cell that the student may change, else the last of all."""
+        last = ""
         found = PLACE.findall(COLOUR.sub("", "\n".join(traceback)))
         for count, line in reversed(found):
             if (cell := self.counts.get(int(count))) is not None:
-                return f"{cell_name(self.notebook, cell)}, line {line}"
-        return ""
+                here = f"{cell_name(self.notebook, cell)}, line {line}"
+                metadata = self.notebook.cells[cell].metadata.get("nbgrader", {})
+                if not metadata.get("locked"):
+                    return here
+                last = last or here
+        return last
 
 
 def run_notebook(

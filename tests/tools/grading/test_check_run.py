@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from classroom import write_notebook
-from mini_assignment import released_notebook, solve
+from mini_assignment import nbgrader_metadata, released_notebook, solve
 from nbformat.v4 import new_code_cell
+from nbgrader.utils import compute_checksum
 from sample_class import cell_of, delete
 from typer.testing import CliRunner
 
@@ -27,8 +28,11 @@ def checked(folder: Path, margin: str, time_limit: int = 600) -> Report:
     return check_notebook(folder, notebook, time_limit)
 
 
-def check_notebook(folder: Path, notebook: object, time_limit: int = 600) -> Report:
-    write_notebook(released_notebook(), folder / "exercises" / "mini" / "mini.ipynb")
+def check_notebook(
+    folder: Path, notebook: object, time_limit: int = 600, released: object = None
+) -> Report:
+    released = released or released_notebook()
+    write_notebook(released, folder / "exercises" / "mini" / "mini.ipynb")
     path = folder / "mini.ipynb"
     write_notebook(notebook, path)
     before = path.read_bytes()
@@ -190,6 +194,21 @@ def test_flood_of_output_is_thrown_away(tmp_path):
         == "The answer cell margin prints more than a million characters. Print less."
     )
     assert earned(report) == [3.0, 4.0, None]
+
+
+def test_error_in_what_the_notebook_gives_is_placed_where_the_student_calls_it(
+    tmp_path,
+):
+    locked = nbgrader_metadata("setup", grade=False, solution=False, locked=True)
+    released, notebook = released_notebook(), solve(released_notebook())
+    for each in (released, notebook):
+        source = "def given():\n    raise KeyError('x')"
+        cell = new_code_cell(source, id="setup", metadata=locked)
+        cell.metadata.nbgrader["checksum"] = compute_checksum(cell)
+        each.cells.insert(0, cell)
+    cell_of(notebook, "margin").source = MARGIN.replace("high - low", "given()")
+    report = check_notebook(tmp_path, notebook, released=released)
+    assert words(report, "failing").endswith("KeyError: 'x' (margin, line 2).")
 
 
 def test_error_in_a_cell_of_ones_own_is_named_by_its_place(tmp_path):
