@@ -209,11 +209,9 @@ def add(
     """Add one result to a record, and save it."""
     folder = folder or RESULTS
     record = make(name, command, configuration, [result])
-    made = provenance(
-        record.configuration, result, record.machine, record.commit, record.date, data
-    )
     timed = "seed" not in result  # a benchmark's: its record says all there is to say
     with writing(name, folder):
+        runs: list[dict[str, Any]] = []
         if (folder / f"{name}.json").is_file():
             before = load(name, folder)
             results = [*before.results, result]
@@ -224,12 +222,32 @@ def add(
                 ),
                 seeds=sorted({x["seed"] for x in results if "seed" in x}),
                 results=results,
-                runs=[] if timed else [*before.runs, made],
                 probes=before.probes,
             )
-        else:
-            record = dataclasses.replace(record, runs=[] if timed else [made])
+            runs = [
+                _under(run, before.configuration, record.configuration)
+                for run in before.runs
+            ]
+        made = provenance(
+            record.configuration,
+            result,
+            record.machine,
+            record.commit,
+            record.date,
+            data,
+        )
+        if not timed:
+            record = dataclasses.replace(record, runs=[*runs, made])
         return save(record, folder)
+
+
+def _under(
+    run: dict[str, Any], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Name a run's settings by those that its record now holds: `held` let them differ
+    only in a setting of which the older ones did not speak."""
+    then, now = (digest(of_variant(x, run["variant"])) for x in (old, new))
+    return {**run, "configuration": now} if run["configuration"] == then else run
 
 
 def load(name: str, folder: Path = RESULTS) -> Record:

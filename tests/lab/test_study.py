@@ -140,9 +140,16 @@ def test_settings_that_a_record_does_not_have_yet_change_nothing(track):
     record(track.race(SLOW))
     stored = json.loads((records.RESULTS / "race.json").read_text())
     del stored["configuration"]["variants"]["slow"]["training"]
+    old = configurations.of_variant(stored["configuration"], "slow")
+    stored["runs"][0]["configuration"] = configurations.digest(old)
     (records.RESULTS / "race.json").write_text(json.dumps(stored))
     record(track.race(SLOW, added_later=3))
     assert track.ran == [("slow", 0)]
+    found = record(track.race(SLOW, added_later=3), seeds=(1,))
+    assert track.ran == [("slow", 0), ("slow", 1)]
+    now = configurations.of_variant(found.configuration, "slow")
+    assert now != old
+    assert {run["configuration"] for run in found.runs} == {configurations.digest(now)}
 
 
 def test_each_run_says_with_what_it_was_made(track):
