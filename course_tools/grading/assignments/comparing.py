@@ -194,7 +194,8 @@ def observe(one: Comparison, function: Any, seed: int, device: str) -> list[Any]
             "second": [second[0], *map(told, second[1:])],
             "devices": sorted({str(t.device) for t in tensors([result[1:]])}),
             "gradients": [next(gradients) for _ in own],
-            "changed": json.dumps(old) != json.dumps(new),  # nan is nan
+            # nan is nan where it is written down
+            "changed": old != new and json.dumps(old) != json.dumps(new),
         }
         for own, result, second, old, new in rows
     ]
@@ -216,12 +217,10 @@ def _gradients(results: list[Any], leaves: list[Any], seed: int) -> list[Any]:
     return [None if gradient is None else told(gradient) for gradient in found]
 
 
-def tell(text: str, label: str, seed: int) -> list[Any]:
-    """What the references give for all inputs, in a process without a student."""
-    scope: dict[str, Any] = {"TEXT": text, "__name__": "hidden"}
-    exec(text, scope)  # noqa: S102 - the instructor's own
-    one = scope["COMPARISONS"][label]
-    return [scope["observe"](one, ours, seed, "cpu") for ours in one.references]
+def references(label: str, seed: int) -> list[Any]:
+    """What the references give for all inputs: asked where no student's code runs."""
+    one = COMPARISONS[label]
+    return [observe(one, ours, seed, "cpu") for ours in one.references]
 
 
 def key(text: str, label: str, seed: int) -> str:

@@ -64,9 +64,16 @@ def expected(source: str) -> dict[str, Any]:
     """What the references of a test cell give, told where no student's code runs."""
     found: dict[str, Any] = {}
     for packed, function, seed in WRITTEN.findall(source):
-        text = zlib.decompress(base64.b64decode(packed)).decode()
-        scope: dict[str, Any] = {"TEXT": text, "__name__": "hidden"}
-        exec(text, scope)  # noqa: S102 - the instructor's own
-        name = scope["key"](text, function, int(seed))
-        found[name] = scope["tell"](text, function, int(seed))
+        scope = _scope(packed)
+        name = scope["key"](scope["TEXT"], function, int(seed))
+        found[name] = scope["references"](function, int(seed))
     return found
+
+
+@functools.cache
+def _scope(packed: str) -> dict[str, Any]:
+    """What the text of an assignment's comparisons defines."""
+    text = zlib.decompress(base64.b64decode(packed)).decode()
+    scope: dict[str, Any] = {"TEXT": text, "__name__": "hidden"}
+    exec(text, scope)  # noqa: S102 - the instructor's own
+    return scope

@@ -39,7 +39,7 @@ VALUES = re.compile("^(?!the gradient|a second).*(is wrong|not exactly 0|no numb
 APART = """import json, sys
 text, label, seed = json.load(sys.stdin)
 exec(text, scope := {"TEXT": text, "__name__": "hidden"})
-print(json.dumps(scope["tell"](text, label, seed)))"""
+print(json.dumps(scope["references"](label, seed)))"""
 
 
 def _apart(text: str, label: str, seed: int) -> Any:
