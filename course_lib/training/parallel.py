@@ -13,6 +13,7 @@ with several, its folder must be shared.
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 
 import torch
@@ -33,6 +34,9 @@ def join_processes(device: torch.device) -> tuple[int, int]:
             )
         if device.type == "cuda":
             torch.cuda.set_device(device)
+        # Imported later, its default arguments would hold the group, and threads of its
+        # own would outlive Python: pytorch/pytorch issue 190489.
+        importlib.import_module("torch.distributed.nn.functional")
         dist.init_process_group(backends[device.type])
         atexit.register(dist.destroy_process_group)
     return dist.get_rank(), dist.get_world_size()
