@@ -947,17 +947,33 @@ for beam_size in (1, 4):
 #
 # **How it is marked.** Each line earns one of the {points:explain} points:
 #
+# * What you say about the alignment is read off your own picture.
+# * The reason follows from what the decoder has to do at that word.
+# * You say what the rate measures, and what it leaves out.
+# * What you ask your friend for could show that he is wrong, and you say how.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# **Key**, a point each:
+#
 # * It names the words and where they look, from your own picture.
 # * It gives the reason: what the decoder has to decide at that word, and where it can find out.
 # * It says that the rate compares with gold pairs, and that it does not measure how good the translation is.
 # * It names a control (an untrained model, shuffled weights) and says what must be different there.
-
-# %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
-# ### BEGIN SOLUTION
+#
+# **All of it:**
+#
 # The articles, *la* and *le*: gold aligns them with *the*, but they look at the noun. English *the* does not say which article is
 # right; the gender of the noun does, so the weight is where the information is. The translation is right, and the
 # model is not wrong. The error rate measures agreement with pairs that a person or a grammar chose, not whether the
 # words are right; it can rise while the translations get better. I would ask for the same picture from
 # the model before training, and the error rate for it and for shuffled weights. If they look alike, the picture
 # shows the data or the drawing, not learning.
+#
+# **Two of four:** The picture shows that *la* and *le* look at the noun and not at *the*. The alignment error rate
+# compares the pairs that the model finds with gold pairs, so it says nothing about whether the translation is good. I
+# would ask my friend for more examples.
+#
+# **None of it:** The model aligns most words rightly but makes some mistakes, because it was trained on few sentences.
+# With more data the error rate would fall. I would ask my friend how long he trained.
 # ### END SOLUTION

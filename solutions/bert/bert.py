@@ -1965,16 +1965,25 @@ with torch.no_grad():
 #
 # **How it is marked.** Each line earns one of the {points:explain} points:
 #
-# * It says that no real position depends on a `[PAD]` (empty columns), that the outputs at `[PAD]` are computed all
-#   the same (rows), and that nobody reads them.
-# * It names the marks right of the diagonal (later words), and says that the word to be predicted would be among
-#   the inputs, so it could be copied.
-# * It cites a number and says that the same word gets another vector in the other segment; without it the segment
-#   must be inferred from the position of `[SEP]` by attention.
-# * It names the line on filling that is taken away, and a mistake such as a mask that is ignored or upside down.
+# * You say what follows from the columns and what from the rows.
+# * You compare the two tables, and the reason follows from what such a model is trained to do.
+# * You cite a number, and say what the model learns from segment ids and from nothing else.
+# * The control stands beside a mistake that it would show.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
+# **Key**, a point each:
+#
+# * It says that no real position depends on a `[PAD]` (empty columns), that the outputs at `[PAD]` are computed all
+#   the same (rows), and that nobody reads them.
+# * It names the marks right of the diagonal (later words), and says that the word to be predicted would be among the
+#   inputs, so it could be copied.
+# * It cites a number and says that the same word gets another vector in the other segment; without it the segment
+#   must be inferred from the position of `[SEP]` by attention.
+# * It names the line on filling that is taken away, and a mistake such as a mask that is ignored or upside down.
+#
+# **All of it:**
+#
 # The columns of [PAD] are empty at all real positions: whatever stands there, no real output changes, because its
 # keys get weight 0. (The diagonal is its own residual.) Its rows are not empty: a [PAD] is a query like any other
 # and mixes real words into a vector. Nobody reads that vector, so it does not matter. The third table lacks all
@@ -1985,4 +1994,11 @@ with torch.no_grad():
 # Without them the model would have to find out by attention on which side of the [SEP] it stands. The control is
 # the line on the two [PAD]s: taking them away must change nothing (0 up to rounding). A mask that is ignored or
 # upside down would show there.
+#
+# **Two of four:** [PAD] gets weight 0, so its columns are empty; its rows are computed all the same, but nobody uses
+# them. The line on the two [PAD]s that are taken away is the control: if the mask were ignored, the number would not
+# be 0. The third table has fewer marks because the model is causal. Segment ids tell the two sentences apart.
+#
+# **None of it:** [PAD] is not a word, so the model does not look at it. The third table is a triangle because later
+# words are masked. Segment ids are needed for two sentences. All four lines are controls.
 # ### END SOLUTION

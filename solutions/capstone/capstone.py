@@ -1124,6 +1124,10 @@ assert text == TEST[5], (
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "report", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
+# **Key**: the eight lines above, a point each.
+#
+# **All of it:**
+#
 # (Go by what the student's own cell printed; the documentation, and with it the numbers, differ a little between versions.)
 #
 # A text is cut into words and pieces (encode), the pieces become ids with [CLS] and [SEP] and are filled up to a batch, [B, T]
@@ -1141,4 +1145,14 @@ assert text == TEST[5], (
 # With an hour I would train mini's four layers longer on the same text: chapter 6 shows that it was still improving. I expect
 # some points more on held-out modules. If the loss on the training text falls and the one on held-out modules does not, I was
 # wrong: then text is what is short, not size.
+#
+# **Four of eight:** Text is cut into pieces, the pieces become ids, the ids go through BERT, and the head gives the most
+# probable word; shapes are [B, T], [B, T, 128] and [B, T, 8192]. The program guesses (share and range cited) of the
+# hidden pieces, the untrained one nearly none, and the commonest piece some percent, so mine is better. "Raise a
+# [MASK]" is guessed well; "The capital of France is [MASK]" is not, because the model has read documentation only.
+# Next I would train a larger model on more data, which would be better.
+#
+# **None of it:** The program uses BERT to guess hidden words. It gets about a third of them right, which is not bad for
+# a small model. It is good at easy words and bad at hard ones. With a GPU I would train it longer, and it would
+# become better.
 # ### END SOLUTION

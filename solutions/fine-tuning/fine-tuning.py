@@ -2576,16 +2576,26 @@ for name, special in (("mean of the words", SPECIAL), ("with [CLS] and [SEP]", (
 #
 # **How it is marked.** Each line earns one of the {points:explain} points:
 #
-# * It cites both numbers, and says that the model knows the words that had labels and nothing about the others, so that
-#   more reviews of the same words tell it nothing new.
-# * It cites the four numbers, and says that what is needed was in the encoder before, though not all of it in the mean of
-#   the words; features choose among what the states hold, and fine-tuning changes what they hold.
-# * It says that both let the test decide about the model, by its features and by the choice, and that the number is no
-#   longer one for texts that nobody has seen; it is too high on average.
-# * It cites the layer, its number and the untrained one's, and says that only what lies above the untrained one was learned.
+# * Both numbers are cited, and the reason follows from what that model was shown.
+# * All four numbers are cited, and what you conclude fits all of them.
+# * You say what is wrong with each of the two, and what the reported number then stands for.
+# * The layer and both numbers are cited, with what their comparison allows you to say.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
+# **Key**, a point each:
+#
+# * It cites both numbers, and says that the model knows the words that had labels and nothing about the others, so
+#   that more reviews of the same words tell it nothing new.
+# * It cites the four numbers, and says that what is needed was in the encoder before, though not all of it in the
+#   mean of the words; features choose among what the states hold, and fine-tuning changes what they hold.
+# * It says that both let the test decide about the model, by its features and by the choice, and that the number is
+#   no longer one for texts that nobody has seen; it is too high on average.
+# * It cites the layer, its number and the untrained one's, and says that only what lies above the untrained one was
+#   learned.
+#
+# **All of it:**
+#
 # (Go by what the student's own cell printed; numbers differ a little between machines.)
 #
 # From scratch, the model is right about most reviews whose adjectives it has been shown, and about half of the others,
@@ -2600,4 +2610,12 @@ for name, special in (("mean of the words", SPECIAL), ("with [CLS] and [SEP]", (
 # good the best of several models looks on texts that helped to choose it, and it is too high for new ones. The senses
 # are told apart best by a layer above the embeddings; the embeddings have 0.5, which is chance. An untrained encoder is above
 # chance, too, since it mixes in its neighbours. Without its number one would take all of that for something learned.
+#
+# **Two of four:** From scratch with 96 labels the model has learned the adjectives that had labels (both numbers
+# cited) and knows nothing about the others; more reviews of the same words hold nothing new. The test texts were
+# used twice, for the features and for the number of epochs, so the accuracy is too high for new texts. Fine-tuning is
+# better than frozen because more weights can be trained. The last layer separates the senses best.
+#
+# **None of it:** From scratch is worst because it has too few labels. Fine-tuned is best because all weights are
+# trained. Using the test set is overfitting. The highest layer is the best one.
 # ### END SOLUTION

@@ -1547,16 +1547,25 @@ print(f"\nover all positions it says of itself: loss {loss:.2f}, tokens {100 * a
 #
 # **How it is marked.** Each line earns one of the {points:explain} points:
 #
+# * Both losses and the accuracy are cited, with the reason for where the loss starts.
+# * The numbers are cited, with what follows for comparing the two models.
+# * You say what the model could conclude, and why that would matter later.
+# * You say which way the share would move, with a reason that lies in how these texts are made.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# **Key**, a point each:
+#
 # * It says that a model without knowledge gives every entry 1/V and every pair 1/2, and cites the loss at the start
 #   and that of word frequencies.
 # * It cites the numbers of both models, and says that most positions can be copied from the input.
 # * It says that such a model would know that a visible word is right, and need not keep anything about it, while in
 #   fine-tuning nothing is masked.
-# * It says that it would fall, because person and kind of thing are the same in both segments, so that only the
-#   order could tell.
-
-# %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
-# ### BEGIN SOLUTION
+# * It says that it would fall, because person and kind of thing are the same in both segments, so that only the order
+#   could tell.
+#
+# **All of it:**
+#
 # (Go by what the student's own cell printed; numbers differ a little between machines.)
 #
 # A model that knows nothing gives each entry of the vocabulary 1/V and each of the two labels 1/2, so the loss
@@ -1569,4 +1578,12 @@ print(f"\nover all positions it says of itself: loss {loss:.2f}, tokens {100 * a
 # document, person and kind of thing would be the same in both segments, whatever the label. Then only the order of
 # events could tell, the share would fall, and some of the random segments would be the true next ones, labelled
 # wrongly.
+#
+# **Two of four:** At the start all words are equally likely, so the loss is ln V + ln 2 (cited), and with word
+# frequencies it is lower (cited, with the accuracy). The second model has a lower loss (cited) because 85% of the
+# positions only have to be copied, so the two losses cannot be compared. Keeping a tenth makes the model more robust.
+# The pairs would be harder to tell apart.
+#
+# **None of it:** The loss starts high because the model is untrained, and falls as it learns. The second model has a
+# lower loss, so it has learned more. Keeping some tokens is noise that helps against overfitting.
 # ### END SOLUTION

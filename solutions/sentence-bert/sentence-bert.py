@@ -1631,17 +1631,26 @@ for row, (words, *_) in enumerate(asking[:3]):
 #
 # **How it is marked.** Each line earns one of the {points:explain} points:
 #
-# * It cites both numbers, and says that the encoder knew the words before, and that training changed what the cosine
-#   of its vectors listens to.
-# * It cites the three numbers, and says that this model has learned the 192 pairs by heart and next to nothing that holds for
-#   others, so that what number 1 shows was read, not learned from the 192 pairs.
-# * It says that with this model reviews that have nothing in common can have a high cosine, so that a fixed threshold means
-#   different things for different models, and that ranks depend on the order alone.
-# * It says 49,995,000 calls (10,000 · 9,999 / 2) against 10,000, and that vectors choose candidates which the other model
-#   puts in order.
+# * Both numbers are cited, and you tell apart what the encoder knew and what the training did.
+# * The three numbers are cited, with what they say about your first answer.
+# * You cite the mean, and say why the rule fails and why the correlation does not.
+# * Both counts are there, and a way to use the two models together.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
+# **Key**, a point each:
+#
+# * It cites both numbers, and says that the encoder knew the words before, and that training changed what the cosine
+#   of its vectors listens to.
+# * It cites the three numbers, and says that this model has learned the 192 pairs by heart and next to nothing that
+#   holds for others, so that what number 1 shows was read, not learned from the 192 pairs.
+# * It says that with this model reviews that have nothing in common can have a high cosine, so that a fixed threshold
+#   means different things for different models, and that ranks depend on the order alone.
+# * It says 49,995,000 calls (10,000 · 9,999 / 2) against 10,000, and that vectors choose candidates which the other
+#   model puts in order.
+#
+# **All of it:**
+#
 # (Go by what the student's own cell printed; numbers differ a little between machines.)
 #
 # The raw mean orders pairs of other words poorly, the trained model nearly as well as scores of four kinds allow. No pair
@@ -1654,4 +1663,12 @@ for row, (words, *_) in enumerate(asking[:3]):
 # A model that reads pairs must be called once for each pair, 10,000 · 9,999 / 2 = 49,995,000 times; one that makes vectors is
 # called 10,000 times, and the rest are products. For a search, let vectors find a hundred candidates among all documents, and
 # let the slow model read the query with each of these and put them in order.
+#
+# **Two of four:** Raw, mean is poor on pairs of other words and trained is good (both cited): the encoder knew the
+# words, and training made the cosine listen to what the scores are about. A pair model needs 49,995,000 calls and a
+# sentence model 10,000; one lets the vectors choose a hundred and the pair model put these in order. Random weights
+# are worse because they are random. 0.7 is too low.
+#
+# **None of it:** Training helps, since the number is higher afterwards. From random weights it is lower because it has
+# not seen enough. 0.7 is a bad threshold and one should use 0.9. The model that reads both sentences is slower.
 # ### END SOLUTION

@@ -1960,15 +1960,25 @@ print(
 #
 # **How it is marked.** Each line earns one of the {points:explain} points:
 #
-# * It says that self-attention treats its inputs as a set (permutation-equivariant), and cites what became of the sentences.
-# * It says that earlier written positions now attend to later ones, so that the keys and values which the last position reads are
-#   other than those of training.
-# * It says that each position could copy the next word, so that the loss falls towards nothing while the model has not learned to
-#   translate, and writes nonsense when the next word is not there.
-# * It names the untrained weights, and says that what both lines show would not have been learned.
+# * Your numbers are cited, and the property of attention is called by its name.
+# * You say what the last position reads, and what of it has changed.
+# * You say what the loss does and what is written, and why.
+# * The control is named, with what it would mean if it looked like the first line.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
+# **Key**, a point each:
+#
+# * It says that self-attention treats its inputs as a set (permutation-equivariant), and cites what became of the
+#   sentences.
+# * It says that earlier written positions now attend to later ones, so that the keys and values which the last
+#   position reads are other than those of training.
+# * It says that each position could copy the next word, so that the loss falls towards nothing while the model has
+#   not learned to translate, and writes nonsense when the next word is not there.
+# * It names the untrained weights, and says that what both lines show would not have been learned.
+#
+# **All of it:**
+#
 # Without positions the encoder knows which words there are, not their order: attention adds up over its keys, so a
 # permutation of the source permutes the memory and changes nothing else. Hardly any sentence comes out right; the
 # model writes familiar words in an order that it guesses. The causal mask matters although the last position sees no
@@ -1977,4 +1987,12 @@ print(
 # find the word it is to predict one place to its right and copy it. The loss would fall close to nothing, and the model
 # would write nonsense, since in decoding that place is empty. The untrained weights are the control: if they
 # translated as well as the trained ones, the architecture or the test would be doing the work, not learning.
+#
+# **Two of four:** Without positions attention is permutation-equivariant, so the encoder does not know the order; only
+# some sentences stay right (number cited). The control is the model with untrained weights: if it were as good,
+# nothing of this would have been learned. The mask matters because the model was trained with it. Without it the loss
+# would be lower.
+#
+# **None of it:** Without positions the model does not know where words stand, so it is worse. The causal mask hides the
+# future, so without it the model can cheat. Training without it would not work.
 # ### END SOLUTION

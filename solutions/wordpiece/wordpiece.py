@@ -1377,14 +1377,23 @@ for name, (vocab, _) in found.items():
 #
 # **How it is marked.** Each line earns one of the {points:explain-scores} points:
 #
-# * It names pairs and frequencies from the printed lists: with plain frequency all are frequent, with WordPiece's score most
-#   are much rarer.
-# * It says that dividing by the parts' frequencies favours a part that occurs hardly anywhere else, as q before u.
-# * It gives both numbers at 250 entries, and says that pieces made of rare pairs fit few words.
-# * It names the column of characters, and says that vocabularies which do no better have learned nothing of use.
+# * Pairs and frequencies are those of your own lists.
+# * The reason is read off the formula.
+# * Both numbers at 250 entries are cited, with a reason.
+# * The control is named, with what it would mean if the others looked like it.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain-scores", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
+# **Key**, a point each:
+#
+# * It names pairs and frequencies from the printed lists: with plain frequency all are frequent, with WordPiece's
+#   score most are much rarer.
+# * It says that dividing by the parts' frequencies favours a part that occurs hardly anywhere else, as q before u.
+# * It gives both numbers at 250 entries, and says that pieces made of rare pairs fit few words.
+# * It names the column of characters, and says that vocabularies which do no better have learned nothing of use.
+#
+# **All of it:**
+#
 # (The numbers are those of Python 3.11's documentation; go by what the student's own cells printed.)
 #
 # WordPiece's score begins with bj, ex, eq, qu and xz: none occurs a thousand times, xz only 8 times. Plain frequency begins
@@ -1393,6 +1402,13 @@ for name, (vocab, _) in found.items():
 # word into 4.1 pieces, WordPiece's score into 6.3: its entries come from rare pairs and fit few words. The characters are the
 # control, with 6.6 pieces. If both vocabularies looked like that, their entries would not occur in other words at all,
 # and training would have learned nothing of use.
+#
+# **Two of four:** WordPiece merges bj, ex and eq first, which are rare, plain frequency he, er and on, which are
+# frequent (counts cited). At 250 entries frequency needs fewer pieces (both numbers cited), because rare pairs fit
+# few words. The score is normalised. The characters are the smallest vocabulary.
+#
+# **None of it:** WordPiece is the better score because it is used in BERT. It finds pairs that belong together, and
+# frequency finds pairs that are frequent. The larger the vocabulary, the fewer pieces.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -1403,14 +1419,28 @@ for name, (vocab, _) in found.items():
 #
 # **How it is marked.** Each line earns one of the {points:explain-lost} points:
 #
-# * It says that the accents of *naïve café* are lost in normalising, before any piece is looked up.
-# * It says that *ελληνικά* is lost in encoding, as [UNK], because the training corpus had no Greek letter.
-# * It says that a corpus with Greek words would put Greek letters into the vocabulary, but that no corpus brings the accents back.
+# * You say what becomes of the first text, and at which step.
+# * You say what becomes of the second, and at which step.
+# * You say which of the two losses another corpus mends, and why not the other.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain-lost", "locked": false, "points": 3, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
+# **Key**, a point each:
+#
+# * It says that the accents of *naïve café* are lost in normalising, before any piece is looked up.
+# * It says that *ελληνικά* is lost in encoding, as [UNK], because the training corpus had no Greek letter.
+# * It says that a corpus with Greek words would put Greek letters into the vocabulary, but that no corpus brings the
+#   accents back.
+#
+# **All of it:**
+#
 # *naïve café* comes back as naive cafe. The accents went in normalising, before a piece was looked up, so no vocabulary can
 # bring them back; only another normaliser could. *ελληνικά* comes back as [UNK]: its letters are not in the
 # vocabulary, because the corpus held none, so encoding fails at the first character. A corpus with Greek words would put
 # the letters among the first pieces, and the word could at least be spelled.
+#
+# **Two of three:** The accents are gone after normalising. The Greek word is [UNK], because its letters are not in the
+# vocabulary. A larger corpus would mend both.
+#
+# **None of it:** Both lose something because the tokenizer was trained on English. A larger vocabulary would help.
 # ### END SOLUTION

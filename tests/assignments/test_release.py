@@ -109,6 +109,26 @@ def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(
         ).read_bytes()
 
 
+def test_who_marks_by_hand_has_a_key_and_answers_at_three_levels(name, source):
+    """In the solution's region: students see criteria, and no line of the key."""
+    by_hand = [
+        cell
+        for cell in source.cells
+        if cell.cell_type == "markdown"
+        and cell.metadata.get("nbgrader", {}).get("grade")
+    ]
+    assert by_hand
+    for cell in by_hand:
+        most = cell.metadata.nbgrader.points
+        key, *levels = re.split(r"^\*\*([\w ]+):\*\*", cell.source, flags=re.M)
+        assert "**Key**" in key
+        assert key.count("\n* ") in (most, 0), "a point each, here or above the answer"
+        best, some, none = levels[::2]
+        assert (best, none) == ("All of it", "None of it")
+        assert some in ("Two of three", "Two of four", "Four of eight")
+        assert min(len(answer.split()) for answer in levels[1::2]) > 15
+
+
 def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name, source):
     """Counted here afresh, not by the function that guards the release."""
     secret = []
