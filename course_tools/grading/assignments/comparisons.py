@@ -59,6 +59,11 @@ def with_comparisons(source: str, path: Path) -> str:
     return LINE.sub(code, source)
 
 
+def compares(source: str) -> bool:
+    """Say whether a test cell compares an answer with a reference."""
+    return WRITTEN.search(source) is not None
+
+
 @functools.cache
 def expected(source: str) -> dict[str, Any]:
     """What the references of a test cell give, told where no student's code runs."""

@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.utils import determine_grade, is_grade, is_solution
 
+from course_tools.grading.assignments.comparisons import compares
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.nbgrader.harmless import make_harmless
 from course_tools.grading.run.execute import Transcript
@@ -28,10 +29,20 @@ class Mark:
     words: str = ""  # what failed, for the student; of a hidden test only that
 
 
+#: What comparing tests try, in words that are the same for everybody: what a hidden
+#: round has seen may not be told.
+TRIED = (
+    " It compares your answer with a reference on many other inputs: other sizes, the"
+    " edges of what the task says, other number types; also gradients, and whether"
+    " inputs stay as they were."
+)
+
+
 def judge(
-    notebook: NotebookNode, transcript: Transcript
+    notebook: NotebookNode, transcript: Transcript, instructor: NotebookNode
 ) -> tuple[NotebookNode, list[Mark]]:
     """Put the referee's outputs into the notebook and mark it."""
+    whole = {grade_id(cell): cell.source for cell in instructor.cells}
     judged = nbformat.from_dict(notebook)
     marks = []
     for index, cell in enumerate(judged.cells):
@@ -39,7 +50,8 @@ def judge(
         if cell.cell_type == "code":
             cell.outputs = []
             if is_grade(cell) and not is_solution(cell):
-                words = _test_outputs(cell, transcript)
+                tried = TRIED if compares(whole.get(name, "")) else ""
+                words = _test_outputs(cell, transcript, tried)
             elif index in transcript.cells:
                 _cell_outputs(cell, transcript.cells[index])
         if name is not None and is_grade(cell):
@@ -50,7 +62,7 @@ def judge(
     return judged, marks
 
 
-def _test_outputs(cell: NotebookNode, transcript: Transcript) -> str:
+def _test_outputs(cell: NotebookNode, transcript: Transcript, tried: str) -> str:
     """Write what the referee says of a test as outputs; return its words."""
     points = float(cell.metadata.nbgrader.points)
     name = cell.metadata.nbgrader.grade_id
@@ -68,7 +80,7 @@ def _test_outputs(cell: NotebookNode, transcript: Transcript) -> str:
     if earned < points:
         words = told["words"] or "It earns a part of its points."
         if told["earned"] == points:
-            words = "The tests that you see pass; a hidden test fails."
+            words = f"The tests that you see pass; a hidden test fails.{tried}"
     part = repr(float(earned)) if 0 < earned < points else None
     _cell_outputs(cell, {"printed": told["printed"], "result": part, "error": None})
     if earned == 0:

@@ -178,7 +178,7 @@ def test_a_picture_that_is_attached_is_shown_and_one_that_is_not_stops_no_page()
     )
     with pytest.raises(InvalidNotebook):
         formgrader(handed_in)
-    judged, _ = judge(handed_in, Transcript())
+    judged, _ = judge(handed_in, Transcript(), handed_in)
     assert "data:image/png;base64,iVBORw0KGgo=" in formgrader(judged)
 
 
@@ -187,7 +187,7 @@ def test_the_formgraders_page_runs_and_fetches_nothing_of_a_students_in_a_browse
 ):
     handed_in = released_notebook()
     handed_in.cells += [new_markdown_cell(payload) for payload in PAYLOADS + LATER]
-    judged, _ = judge(handed_in, Transcript())
+    judged, _ = judge(handed_in, Transcript(), handed_in)
     asked: list[str] = []
     page = browser.new_page()
     page.on("request", lambda request: asked.append(request.url))

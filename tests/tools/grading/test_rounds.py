@@ -15,6 +15,8 @@ from mini_assignment import released_notebook, source_notebook
 from nbformat import NotebookNode
 from walled import need_a_sandbox
 
+from course_tools.grading.assignments.comparisons import with_comparisons
+from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.collect.intake import Submission
 from course_tools.grading.run.class_run import run_class
 from course_tools.grading.run.execute import (
@@ -152,7 +154,9 @@ def test_who_comes_after_a_hidden_round_gets_points_and_no_words(rounds):
     late = ran(Machines(), the_class("b"), rounds)["b"]
     assert silent(late)
     assert words(late) == [POINTS_ALONE]
-    notebook, (margin, _, _) = judge(released_notebook(), replace(late, cells={}))
+    released = released_notebook()
+    late = replace(late, cells={})
+    notebook, (margin, _, _) = judge(released, late, released)
     assert (margin.earned, margin.words) == (1.0, "It earns a part of its points.")
     assert "for b" not in json.dumps(notebook)
 
@@ -164,9 +168,31 @@ def test_what_is_no_mark_of_its_question_earns_nothing():
     for mark in (3, 2.5, 3.5, -1.0, math.inf, math.nan, "3", True, None):
         said = {"name": name, "earned": mark, "tampering": ""}
         transcript = Transcript(tests={name: told}, marks={name: said})
-        _, (margin, _, _) = judge(released_notebook(), transcript)
+        _, (margin, _, _) = judge(released_notebook(), transcript, released_notebook())
         earned[repr(mark)] = margin.earned
     assert earned == dict.fromkeys(earned, 0.0) | {"3": 3.0, "2.5": 2.5}
+
+
+def test_where_only_a_hidden_test_fails_a_comparing_one_says_what_kinds_it_tries(
+    tmp_path,
+):
+    """The same words for everybody: a hidden round has told points alone."""
+    (tmp_path / "hidden.py").touch()
+    name, seen = (
+        "margin-tests",
+        {"earned": 3.0, "error": "", "words": "", "printed": ""},
+    )
+    failed = {"name": name, "earned": 0.0, "tampering": ""}
+    transcript = Transcript(tests={name: seen}, marks={name: failed})
+    said = []
+    for hidden in ("assert margin(1) == 2", "# {compare:margin}"):
+        instructor = released_notebook()
+        [test] = [cell for cell in instructor.cells if grade_id(cell) == name]
+        test.source += "\n" + with_comparisons(hidden, tmp_path / "mini.py")
+        said.append(judge(released_notebook(), transcript, instructor)[1][0].words)
+    plain, comparing = said
+    assert plain == "The tests that you see pass; a hidden test fails."
+    assert comparing.startswith(f"{plain} It compares your answer with a reference")
 
 
 def test_words_are_dropped_where_another_command_began_hidden_rounds_meanwhile(rounds):
