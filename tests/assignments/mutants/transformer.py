@@ -39,7 +39,7 @@ LOOPS = [
         "as_many_keys_as_queries",
         "compares each query with as many keys as there are queries",
         "attention-loops",
-        "For 3 queries, 4 keys of size 5",
+        "With more keys than queries",
         "hidden",
         {"by-loops": ("for k in key]", "for k in key[: len(query)]]")},
     ),
@@ -153,7 +153,7 @@ MATRICES = [
         "gradient_cut",
         "detaches the weights, so that nothing upstream learns",
         "attention-matrices",
-        "No gradient reaches the queries",
+        "no gradient reaches query",
         "hidden",
         {
             "by-matrices": (
@@ -161,7 +161,7 @@ MATRICES = [
                 "weights = torch.softmax(scores, dim=-1).detach()",
             )
         },
-        ("multi-head-values",),
+        ("attention-mask", "multi-head-values"),
     ),
     Mutant(
         "mask_after_softmax",
@@ -285,7 +285,7 @@ MULTI_HEAD = [
         "two_heads_only",
         "merges the two heads of the example by hand",
         "multi-head-split",
-        "For 5 heads of 4 features and 3 positions, merge_heads",
+        "the table of merged heads must have another shape",
         "hidden",
         {
             "heads": (
@@ -440,7 +440,7 @@ MULTI_HEAD = [
         "first_row_of_the_mask",
         "uses the first row of the mask for all queries",
         "multi-head-mask",
-        "in every head",
+        "With a mask [B, T, S]",
         "hidden",
         {"multi-head": ("mask = mask.unsqueeze(1)", "mask = mask[:, :1].unsqueeze(1)")},
         (TRANSLATION,),
@@ -1317,6 +1317,7 @@ GREEDY = [
                 "rows = [list(row) for row in target[:, 1:]]",
             )
         },
+        ("greedy-batch",),
     ),
     Mutant(
         "special_words_typed_in",
