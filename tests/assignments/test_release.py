@@ -167,7 +167,7 @@ def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name, source):
             "END S",
         )[1]
     }
-    assert [line for line in found if line not in said_openly] == []
+    assert [line for line in found if line.strip() not in said_openly] == []
     for marker in ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS"):
         assert marker not in handed_out
 
