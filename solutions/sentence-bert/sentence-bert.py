@@ -48,9 +48,9 @@
 # {set-up}
 #
 # **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
-# what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge cases, and
-# in Part 6 other reviews. Do not change, copy or delete the test cells. You may add cells of your own. Before you hand
-# in, restart the kernel and run everything from the top. In a terminal, `course check
+# what is wrong. No function may change what it is given. When your work is graded, the same cells test more: other sizes,
+# other number types, edge cases, and in Part 6 other reviews. Do not change, copy or delete the test cells. You may add
+# cells of your own. Before you hand in, restart the kernel and run everything from the top. In a terminal, `course check
 # sentence-bert.ipynb` tells you what is amiss.
 #
 # **The file beside it.** Keep `reviewer.safetensors` in the folder of the notebook. On Colab, open the *Files* panel on
@@ -284,9 +284,10 @@ for first, second, score in pairs(4, 3, TRAINING_ADJECTIVES):
 # Three answers (Reimers and Gurevych 2019, section 3): the mean of the states of all its tokens, [CLS] and [SEP] among
 # them; the state of [CLS]; or of each feature the largest.
 #
-# Padding has no part in any of them. It may stand behind the tokens, or in front of them, and its states may be anything:
-# large, or `nan`. States may be `float16`, which ends at 65504: add them up in `float32` at least, and give the vector
-# the type of the states.
+# Padding has no part in any of them. It may stand behind the tokens, in front of them or between them, and its states
+# may be anything: large, or `nan`. (A `nan` of a real token stays `nan` in the mean: it tells that something is wrong.)
+# States may be `float16`, which ends at 65504: add them up in `float32` at least, those in `float64` in `float64`, and
+# give the vector the type of the states.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mean", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -310,26 +311,19 @@ def mean_pool(hidden, mask):
 check_withheld("mean_pool")
 
 
-def padded_states(seed, lengths, T, D, front=False, dtype=torch.float32, padding=None):
-    """States whose padding is as large as other states, or the number `padding`, and their mask."""
-    (hidden,) = normal(seed, (len(lengths), T, D), dtype=dtype)
+def padded_states(seed, lengths, T, D, front=False):
+    """States whose padding is as large as other states, and their mask."""
+    (hidden,) = normal(seed, (len(lengths), T, D), dtype=torch.float32)
     mask = torch.arange(T, device=device) < tensor(lengths)[:, None]
-    mask = mask.flip(1) if front else mask
-    return hidden if padding is None else hidden.masked_fill(~mask[:, :, None], padding), mask
+    return hidden, mask.flip(1) if front else mask
 
 
 def row_by_row(hidden, mask, pool):
     return torch.stack([pool(states[real]) for states, real in zip(hidden, mask)])
 
 
-def check_mean(
-    hidden,
-    mask,
-    what,
-    hint="Add up the states of the real tokens, and divide by how many these are.",
-    tolerance=1e-5,
-):
-    expected = row_by_row(hidden, mask, lambda kept: kept.double().mean(0).to(hidden.dtype))
+def check_mean(hidden, mask, what):
+    expected = row_by_row(hidden, mask, lambda kept: kept.mean(0))
     T, count = hidden.shape[1], mask.sum(1, keepdim=True)
     kept = hidden.masked_fill(~mask[:, :, None], 0)
     slips = (
@@ -356,33 +350,15 @@ def check_mean(
         mean_pool(hidden, mask),
         expected,
         f"{what}, the mean",
-        hint,
-        tolerance,
-        slips=() if hidden.dtype == torch.float16 else slips,  # all of them are inf there
+        "Add up the states of the real tokens, and divide by how many these are.",
+        slips=slips,
     )
 
 
 check_mean(*padded_states(1, [5, 3, 4], T=5, D=3), "For lengths 5, 3 and 4")
 check_mean(*padded_states(2, [3, 6], T=7, D=4, front=True), "With padding in front")
 ### BEGIN HIDDEN TESTS
-check_mean(
-    *padded_states(3, [1], T=4, D=2, dtype=torch.float64),
-    "For one token, in float64",
-    tolerance=1e-9,
-)
-check_mean(
-    *padded_states(4, [2, 3, 1], T=4, D=5, padding=float("nan")),
-    "When the states of padding are nan",
-    "0 times nan is nan: set them to 0 with masked_fill or where.",
-)
-half, mask = padded_states(5, [300, 200], T=300, D=3, dtype=torch.float16)
-check_mean(
-    half + 400,
-    mask,
-    "In float16, for 300 tokens",
-    "float16 ends at 65504: add up in float32.",
-    tolerance=2e-3,
-)
+# {compare:mean_pool}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -442,11 +418,7 @@ def check_first(hidden, mask, what):
 check_first(*padded_states(6, [4, 2], T=5, D=3), "With padding behind")
 check_first(*padded_states(7, [2, 4, 6], T=6, D=4, front=True), "With padding in front")
 ### BEGIN HIDDEN TESTS
-check_first(
-    *padded_states(8, [1], T=3, D=6, front=True, dtype=torch.float64),
-    "For one sentence of one token",
-)
-check_first(*padded_states(9, [3, 1], T=4, D=2, dtype=torch.float16), "In float16")
+# {compare:cls_pool}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "pool-max", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -454,15 +426,9 @@ check_withheld("max_pool")
 
 
 def check_max(hidden, mask, what):
-    try:
-        got = max_pool(hidden, mask)
-    except RuntimeError as error:
-        raise AssertionError(
-            f"{what}, yours stops: {error}. Fill padding with -torch.inf, which every type has."
-        ) from error
     kept = hidden.masked_fill(~mask[:, :, None], 0)
     check_close(
-        got,
+        max_pool(hidden, mask),
         row_by_row(hidden, mask, lambda states: states.max(0).values),
         f"{what}, the largest",
         "Of each feature the largest over the real tokens.",
@@ -481,13 +447,7 @@ hidden, mask = padded_states(10, [3, 5, 1], T=5, D=4)
 check_max(hidden, mask, "For lengths 3, 5 and 1")
 check_max(-1 - hidden.abs(), mask, "When all states are negative")
 ### BEGIN HIDDEN TESTS
-check_max(
-    *padded_states(11, [2, 3], T=6, D=3, front=True, padding=float("nan")),
-    "When the states of padding are nan",
-)
-hidden, mask = padded_states(12, [1, 4], T=4, D=5, dtype=torch.float16)
-check_max(-1 - hidden.abs(), mask, "In float16")
-check_max(-1e10 - hidden.double().abs(), mask, "In float64, for states far below 0")
+# {compare:max_pool}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -521,9 +481,8 @@ def classify(u, v, weight, labels):
 check_withheld("classify")
 
 
-def check_classes(seed, B, D, L, what, dtype=torch.float32, tolerance=1e-4, scale=1.0):
-    u, v, weight = normal(seed, (B, D), (B, D), (L, 3 * D), dtype=dtype)
-    weight = scale * weight
+def check_classes(seed, B, D, L, what, tolerance=1e-4):
+    u, v, weight = normal(seed, (B, D), (B, D), (L, 3 * D), dtype=torch.float32)
     labels = (torch.arange(B, device=device) * 2 + 1) % L
     logits_of = lambda *parts: torch.cat(parts, 1) @ weight.T
     logits = logits_of(u, v, (u - v).abs())
@@ -571,8 +530,7 @@ def check_classes(seed, B, D, L, what, dtype=torch.float32, tolerance=1e-4, scal
 
 check_classes(20, 5, 3, 3, "For 5 pairs and 3 labels")
 ### BEGIN HIDDEN TESTS
-check_classes(21, 1, 4, 2, "For one pair, in float64", torch.float64, 1e-9)
-check_classes(22, 7, 2, 5, "For large weights", scale=200.0)
+# {compare:classify}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -600,9 +558,9 @@ def cosine_loss(u, v, scores):
 check_withheld("cosine_loss")
 
 
-def check_regression(seed, B, D, what, dtype=torch.float32, tolerance=1e-5):
-    u, v = normal(seed, (B, D), (B, D), dtype=dtype)
-    scores = torch.linspace(0.2, 0.9, B, device=device, dtype=dtype)
+def check_regression(seed, B, D, what):
+    u, v = normal(seed, (B, D), (B, D), dtype=torch.float32)
+    scores = torch.linspace(0.2, 0.9, B, device=device)
     inner = (u * v).sum(1)
     cosines = inner / (u.norm(dim=1) * v.norm(dim=1))
     over_batch = (u / u.norm(dim=0) * v / v.norm(dim=0)).sum(1)
@@ -612,7 +570,6 @@ def check_regression(seed, B, D, what, dtype=torch.float32, tolerance=1e-5):
         loss(cosines),
         f"{what}, the loss",
         "For each pair the cosine less the score, squared; then the mean.",
-        tolerance,
         slips=(
             (loss(inner), "Those are inner products: divide by both lengths."),
             (loss(inner / v.norm(dim=1)), "Divide by both lengths; yours divides by one."),
@@ -638,8 +595,7 @@ def check_regression(seed, B, D, what, dtype=torch.float32, tolerance=1e-5):
 check_regression(23, 4, 3, "For 4 pairs")
 check_regression(24, 6, 6, "For 6 pairs of 6 features")
 ### BEGIN HIDDEN TESTS
-check_regression(25, 1, 5, "For one pair, in float64", torch.float64, 1e-9)
-check_regression(26, 9, 2, "For 9 pairs of 2 features, in float64", torch.float64, 1e-9)
+# {compare:cosine_loss}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -647,8 +603,8 @@ check_regression(26, 9, 2, "For 9 pairs of 2 features, in float64", torch.float6
 #
 # $$\max(\lVert a - p \rVert - \lVert a - n \rVert + \text{margin},\ 0)$$
 #
-# for each triplet, and the mean over triplets. The lengths are Euclidean. Where the anchor equals the positive, the loss
-# has no slope of its own; its gradient must still be a number.
+# for each triplet, and the mean over triplets. The lengths are Euclidean. Where the anchor equals the positive or
+# the negative, the loss has no slope of its own; its gradient must still be a number.
 
 
 # %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -670,8 +626,8 @@ def triplet_loss(anchor, positive, negative, margin):
 check_withheld("triplet_loss")
 
 
-def check_triplets(seed, B, D, margin, what, dtype=torch.float32):
-    a, p, n = normal(seed, (B, D), (B, D), (B, D), dtype=dtype)
+def check_triplets(seed, B, D, margin, what):
+    a, p, n = normal(seed, (B, D), (B, D), (B, D), dtype=torch.float32)
     near, far = (a - p).norm(dim=1), (a - n).norm(dim=1)
     cosine = torch.nn.functional.cosine_similarity
     loss = lambda lead: lead.clamp(min=0).mean()
@@ -714,14 +670,8 @@ def check_triplets(seed, B, D, margin, what, dtype=torch.float32):
 
 check_triplets(105, 6, 3, 0.8, "For 6 triplets and margin 0.8")
 ### BEGIN HIDDEN TESTS
-check_triplets(31, 8, 2, 0.0, "For margin 0, in float64", torch.float64)
-check_triplets(32, 1, 7, 5.0, "For one triplet and margin 5")
-anchor, negative = normal(33, (3, 4), (3, 4), dtype=torch.float32)
-anchor.requires_grad_()
-triplet_loss(anchor, anchor.detach().clone(), negative, 9.0).backward()
-assert anchor.grad is not None and anchor.grad.isfinite().all(), (
-    "Where the anchor equals the positive, the gradient becomes nan: the root of 0 has no slope. norm() takes care of that."
-)
+# {compare:triplet_loss}
+# {compare:triplet_loss_where_equal}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -755,8 +705,8 @@ def in_batch_loss(queries, documents, temperature):
 check_withheld("in_batch_loss")
 
 
-def check_batch(seed, B, N, D, temperature, what, dtype=torch.float32, tolerance=1e-4):
-    q, d = normal(seed, (B, D), (N, D), dtype=dtype)
+def check_batch(seed, B, N, D, temperature, what):
+    q, d = normal(seed, (B, D), (N, D), dtype=torch.float32)
     unit = lambda x, dim=1: x / x.norm(dim=dim, keepdim=True)
     own = torch.arange(B, device=device)
     loss = lambda logits: (logits.logsumexp(1) - logits[own, own]).mean()
@@ -787,17 +737,12 @@ def check_batch(seed, B, N, D, temperature, what, dtype=torch.float32, tolerance
             -logits[own, own].mean(),
             "Only the right document counts in yours: the sum over all documents is missing.",
         ),
+        (
+            (others.logsumexp(1) - logits[own, own]).mean(),
+            "The right document belongs to the sum in the denominator, too.",
+        ),
+        ((logits.logsumexp(1) - logits[:, -1]).mean(), "Query i belongs to document i."),
     ]
-    if N > 1:
-        slips.append(
-            (
-                (others.logsumexp(1) - logits[own, own]).mean(),
-                "The right document belongs to the sum in the denominator, too.",
-            )
-        )
-        slips.append(
-            ((logits.logsumexp(1) - logits[:, -1]).mean(), "Query i belongs to document i.")
-        )
     if N > B:
         slips.append(
             (
@@ -810,7 +755,7 @@ def check_batch(seed, B, N, D, temperature, what, dtype=torch.float32, tolerance
         loss(logits),
         f"{what}, the loss",
         "Cosines over temperature are logits over documents; the right one of query i is i.",
-        tolerance,
+        1e-4,
         slips=slips,
     )
 
@@ -818,9 +763,7 @@ def check_batch(seed, B, N, D, temperature, what, dtype=torch.float32, tolerance
 check_batch(40, 4, 4, 3, 0.5, "For 4 queries and 4 documents")
 check_batch(41, 3, 5, 4, 0.2, "For 3 queries and 5 documents")
 ### BEGIN HIDDEN TESTS
-check_batch(42, 6, 7, 2, 0.05, "For 6 queries and 7 documents, in float64", torch.float64, 1e-9)
-check_batch(43, 5, 5, 6, 0.01, "For temperature 0.01, in float32")
-check_batch(44, 1, 1, 4, 0.1, "For a single query")
+# {compare:in_batch_loss}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -829,8 +772,8 @@ check_batch(44, 1, 1, 4, 0.1, "For a single query")
 # **Question: a batch is as long as its longest sentence. Which sentences do you put together?**
 #
 # Those of similar length: then little is padding. Sort the sentences by length, encode them in batches, and give the vectors
-# back **in the order in which the sentences came**. Nothing is trained here: no dropout, no gradient. The model is left
-# in the mode in which you found it.
+# back **in the order in which the sentences came**. Nothing is trained here: no dropout, no gradient, no seed. The
+# model is left as you found it, in the same mode and with the same gradients.
 
 
 # %% nbgrader={"grade": false, "grade_id": "many", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -839,8 +782,9 @@ def encode(model, sentences, batch_size):
 
     model:      model(input_ids [B, T], attention_mask [B, T]) -> float [B, D]
     sentences:  list of N lists of ids, at least one
-    batch_size: the most sentences of a batch
-    returns float [N, D], without gradient; fill_up(rows) makes the two inputs from lists of ids
+    batch_size: the sentences of a batch; only one batch may have fewer
+    returns float [N, D], of the dtype of the model's vectors, without gradient
+    fill_up(rows) makes the two inputs from lists of ids
 
     Example: sentences of 9, 3 and 8 tokens in batches of 2 make the batches (9, 8) and (3), or (3, 8) and (9)
     """
@@ -962,10 +906,10 @@ def check_encode(lengths, batch_size, seed, what):
 
 check_encode([3, 9, 4, 8, 2, 7, 3], 3, 51, "For 7 sentences in batches of 3")
 ### BEGIN HIDDEN TESTS
-check_encode([5, 1, 6, 6, 2, 5, 1, 9], 2, 52, "For 8 sentences in batches of 2")
 check_encode([4], 8, 53, "For one sentence")
 check_encode([2, 12, 7], 1, 54, "In batches of 1")
-check_encode([6, 2, 4, 9, 1], 64, 55, "For a batch that is larger than the list")
+check_encode([1 + 7 * i % 11 for i in range(75)], 70, 55, "For 75 sentences in batches of 70")
+# {compare:encode}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -988,7 +932,8 @@ def search(queries, collection, k, block):
     collection: float [N, D]
     k:          hits of a query
     block:      vectors of the collection that are looked at together
-    returns (scores, indices), each [Q, K], where K is k, or N if that is less
+    returns (scores, indices), each [Q, K], where K is k, or N if that is less; scores have the
+    dtype of queries
 
     Example: queries [[2., 0.]], collection [[1., 0.], [0., 9.], [3., 4.]], k 2 -> [[1.0, 0.6]], [[0, 2]]
     """
@@ -1031,7 +976,7 @@ def best_of(table, k, begin=0):
     return scores[:, :k], order[:, :k] + begin
 
 
-def check_search(queries, collection, k, block, what, tolerance=1e-5):
+def check_search(queries, collection, k, block, what):
     N, unit = len(collection), lambda x: x / x.norm(dim=1, keepdim=True)
     table = unit(queries) @ unit(collection).T
     scores, expected = best_of(table, k)
@@ -1053,14 +998,13 @@ def check_search(queries, collection, k, block, what, tolerance=1e-5):
     close = lambda other: (
         isinstance(got, torch.Tensor)
         and got.shape == other.shape
-        and alike(got, other, tolerance).all()
+        and alike(got, other, 1e-5).all()
     )
     check_close(
         got,
         scores,
         f"{what}, the scores",
         "They are the largest cosines of each query, the largest first.",
-        tolerance,
         slips=[
             (-best_of(-table, k)[0], "The nearest come first: sort downwards."),
             (scores.flip(1), "The nearest come first: sort downwards."),
@@ -1102,7 +1046,7 @@ def check_search(queries, collection, k, block, what, tolerance=1e-5):
     at_ties = (
         isinstance(indices, torch.Tensor)
         and indices.shape == expected.shape
-        and alike(table.gather(1, indices.clamp(0, N - 1)), scores, tolerance).all()
+        and alike(table.gather(1, indices.clamp(0, N - 1)), scores, 1e-5).all()
     )
     hint = (
         "Of equal scores, the one with the smaller index comes first: use a stable sort."
@@ -1128,14 +1072,7 @@ assert watch.most < 10_000, (
     "and must not exist. Look at one block at a time, and keep the k best."
 )
 ### BEGIN HIDDEN TESTS
-queries, collection = normal(62, (2, 5), (4, 5))
-check_search(queries, collection, 9, 3, "For k larger than the collection", 1e-9)
-check_search(queries, collection, 4, 100, "For a block larger than the collection", 1e-9)
-check_search(queries[:1], collection, 1, 1, "For one hit in blocks of 1", 1e-9)
-chance = random.Random(63)
-rows = [chance.randrange(3) for _ in range(60)]
-check_search(axes, 5 * axes[rows], 25, 16, "For many equal vectors")
-check_search(-axes[:1], axes[[0, 0, 0, 0, 0]], 2, 2, "When all cosines are -1")
+# {compare:search}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1223,12 +1160,7 @@ def check_ranks(values, what):
 check_ranks([0.5, 0.1, 0.9, -0.3, 0.7], "For five different numbers")
 check_ranks([3.0, 1.0, 3.0, 0.0, 3.0, 1.0], "With ties")
 ### BEGIN HIDDEN TESTS
-check_ranks([2.0] * 4, "For four equal numbers")
-check_ranks([7.0], "For one number")
-check_ranks(
-    [random.Random(64 + i).randrange(6) / 4 for i in range(30)],
-    "For thirty numbers, six different ones",
-)
+# {compare:ranks}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1245,7 +1177,8 @@ def spearman(x, y):
     """Spearman's correlation of two lists of numbers.
 
     x, y: float [N], N at least 2
-    returns a Python float from -1 to 1; raises ValueError if all of x, or all of y, are equal
+    returns a Python float from -1 to 1, computed in float64
+    raises ValueError if all of x, or all of y, are equal
 
     Example: [0.9, 0.8, 0.1], [5., 2., 2.5] -> 0.5
     """
@@ -1312,14 +1245,7 @@ for x, y in (([0.3] * 4, [1.0, 2.0, 3.0, 4.0]), ([1.0, 2.0, 3.0, 4.0], [0.3] * 4
         f"When all numbers of one side are equal, spearman must raise a ValueError; yours returns {got}."
     )
 ### BEGIN HIDDEN TESTS
-chance = random.Random(65)
-check_spearman(
-    [chance.random() for _ in range(40)],
-    [chance.randrange(4) / 3 for _ in range(40)],
-    "For forty pairs and four scores",
-)
-check_spearman([1.0, 2.0], [4.0, 3.0], "For two pairs")
-check_spearman([1.0, 1.0, 1.0, 100.0], [0.0, 0.0, 1.0, 2.0], "With one number far off")
+# {compare:spearman}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1425,15 +1351,7 @@ check_mrr(
     "For a model that gives all the same score",
 )
 ### BEGIN HIDDEN TESTS
-check_mrr(
-    TABLE,
-    [[False] * 4, [False, False, True, False], [True, False, False, False]],
-    "When one query has no right document",
-)
-check_mrr(
-    [[0.2, -0.4, 0.2]], [[True, False, True]], "When two right documents have the same score"
-)
-check_mrr([[-3.0]], [[True]], "For a single document")
+# {compare:mean_reciprocal_rank}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1446,10 +1364,11 @@ check_mrr([[-3.0]], [[True]], "For a single document")
 # batches ((input_ids, attention_mask), (input_ids, attention_mask), scores) of them. The score is 0.6 for the same opinion
 # and 0.4 for the same topic, together 1.
 #
-# Write an experiment that trains a model on these pairs and returns it. Both sentences of a pair go through **one** model.
-# Choose the objective, the rate, the epochs. It needs about a second; the tests give it 30 seconds of processor time. The
-# grader takes the cosines that your model gives to pairs with adjectives that are not in `train`, and Spearman's correlation
-# of these with the scores. It must reach 0.88.
+# Write an experiment that trains a model on the pairs of `train`, as they are and on no others, and returns it. Each call
+# begins anew, with a model as `make_model` gives it. Both sentences of a pair go through **one** model. Choose the objective,
+# the rate, the epochs. It needs about a second; the tests give it 30 seconds of processor time. The grader takes the cosines
+# that your model gives to pairs with adjectives that are not in `train`, and Spearman's correlation of these with the scores.
+# It must reach 0.88.
 
 
 # %% nbgrader={"grade": false, "grade_id": "model", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -1558,6 +1477,48 @@ UNHEARD = {
     "sport": ("dramatic lively daring", "timid lifeless rigged"),
 }
 check_agreement(trained, 72, UNHEARD, "with adjectives that you have never seen")
+
+
+class Reader(SentenceModel):
+    """Notes which sentences it reads, and with which weights it begins."""
+
+    read, begun = frozenset(), None
+
+    def forward(self, input_ids, attention_mask):
+        if self.begun is None:
+            self.begun = weights_of(self)
+        rows = zip(input_ids, attention_mask)
+        self.read = self.read | {tuple(ids[real].tolist()) for ids, real in rows}
+        return super().forward(input_ids, attention_mask)
+
+
+def weights_of(model):
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def read_by(pretrained=True, seed=0, pool=None):
+    model = Reader(load_encoder(pretrained, seed)[0], pool or mean_pool).to(device)
+    made.append((model, weights_of(model)))
+    return model
+
+
+made, train = [], pairs(192, 2, TRAINING_ADJECTIVES)
+given = list(train)
+reader = experiment(read_by, given)
+assert given == train, "experiment must leave the list of pairs as it was; yours changes it."
+assert isinstance(reader, Reader), (
+    "experiment must train and return a model of the make_model that it is given; yours returns another."
+)
+assert all(one.begun is None or torch.equal(one.begun, first) for one, first in made), (
+    "experiment must begin with the weights that make_model gives; yours begins with others, e.g. those of an earlier call."
+)
+first, second = ({tuple(ids_of(pair[side])) for pair in train} for side in (0, 1))
+assert all(one.read <= first | second for one, _ in made), (
+    "experiment must train on the pairs that it is given; yours reads other sentences."
+)
+assert reader.read & (first - second) and reader.read & (second - first), (
+    "Both sentences of a pair must go through the model that is returned; yours reads one of them."
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -111,7 +111,7 @@ FIRST = mutants_of(
         "cls_squeezed",
         "squeezes what has one sentence only",
         ("device=hidden.device), first]", "device=hidden.device), first].squeeze(0)"),
-        "must have shape [1, 6]",
+        "With one sentence, the table of vectors must have another shape",
         "hidden",
     ),
 )
@@ -205,7 +205,7 @@ CLASSES = mutants_of(
             "torch.nn.functional.cross_entropy(logits, labels)",
             "-logits.softmax(1)[torch.arange(len(u), device=u.device), labels].log().mean()",
         ),
-        "For large weights, the loss",
+        "With large weights, the loss",
         "hidden",
     ),
 )
@@ -378,7 +378,7 @@ BATCH = mutants_of(
             "return torch.nn.functional.cross_entropy(logits, own)",
             "shares = logits.exp() / logits.exp().sum(1, keepdim=True)\n    return -shares[own, own].log().mean()",
         ),
-        "For temperature 0.01, in float32",
+        "With temperature 0.01, in float32",
         "hidden",
     ),
 )
@@ -583,7 +583,7 @@ SEARCH = mutants_of(
             "    return scores, indices",
             "    scores, order = scores.topk(k, dim=1)\n    return scores, indices.gather(1, order)",
         ),
-        "may hold fewer than k vectors",
+        "With k larger than the collection",
         "hidden",
     ),
     (
