@@ -218,32 +218,7 @@ check_share(
     tolerance=0.002,
 )
 ### BEGIN HIDDEN TESTS
-for rate in (0.4, 0.02):
-    ids, masked_ids, labels, special = masked_example(
-        12, vocab_size=900, special_ids=(899, 3, 450, 17), mask_id=450, rate=rate
-    )
-    asked = labels != IGNORE
-    what = f"With rate {rate} and special ids in the middle of the vocabulary"
-    assert not (special & (asked | (masked_ids != ids))).any(), (
-        f"{what}, a special token is chosen. Go by special_ids; they need not be the smallest ids."
-    )
-    check_share(
-        asked[~special].double().mean().item(),
-        rate,
-        f"{what}, the share of chosen tokens",
-        "Use rate.",
-        0.003,
-    )
-per_row = asked.double().mean(1)
-assert per_row.std() > 0.0005, (
-    "Each row has the same number of chosen positions. Choose each position by itself, whatever happens to the others."
-)
-for T in (1, 3):
-    ids = torch.tensor([[7] * T])
-    got = mask_tokens(ids, (0,), 0, 9, seeded(13), rate=1.0)
-    assert (got[1] == 7).all(), f"With rate 1 all {T} ordinary tokens are chosen."
-    got = mask_tokens(0 * ids, (0,), 0, 9, seeded(13), rate=1.0)
-    assert (got[1] == IGNORE).all(), "A sequence of special tokens has no label at all."
+# {compare:choice}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "masking-fates", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
@@ -305,21 +280,7 @@ assert len(drawn.unique()) > 1000, (
     f"All random tokens are among {len(drawn.unique())} ids. Draw a new one for each position."
 )
 ### BEGIN HIDDEN TESTS
-specials = (11, 0, 5, 7)
-ids, masked_ids, labels, special = masked_example(
-    22, vocab_size=12, special_ids=specials, mask_id=5, rate=0.5
-)
-drawn = check_fates(ids, masked_ids, labels, 5, specials, 12)
-asked = labels != IGNORE
-shares = torch.bincount(drawn, minlength=12) / len(drawn)
-for number in (1, 2, 3, 4, 6, 8, 9, 10):
-    check_share(
-        shares[number].item(),
-        1 / 8,
-        f"With 8 ordinary ids, the share of {number} among random tokens",
-        "Every ordinary id must be equally likely.",
-        0.01,
-    )
+# {compare:fates}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "masking-draws", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
@@ -348,20 +309,7 @@ assert not torch.equal(epochs[0][1], epochs[1][1]), (
     "In the second epoch the same positions are chosen, though the generator has moved on."
 )
 ### BEGIN HIDDEN TESTS
-states = []
-for value in (7, 8):
-    generator = seeded(34)
-    mask_tokens(torch.full((3, 50), value), (0,), 0, 9, generator)
-    states.append(generator.get_state())
-big = mask_tokens(torch.full((500, 400), 7), (0,), 0, 9, seeded(35), rate=0.5)[1] != IGNORE
-runs = (big[:, 1:] & big[:, :-1]).double().mean().item()
-check_share(
-    runs,
-    0.25,
-    "With rate 0.5, neighbours that are both chosen",
-    "Each position is drawn by itself.",
-    0.01,
-)
+# {compare:calls}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -441,17 +389,7 @@ check_same(
     "A sentence longer than most is cut to its first `most` ids.",
 )
 ### BEGIN HIDDEN TESTS
-for document, most, expected in (
-    ([], 3, []),
-    ([[5]], 1, [[5]]),
-    ([[5], [6], [7]], 1, [[5], [6], [7]]),
-    ([[5, 6, 7, 8]], 3, [[5, 6, 7]]),
-    ([[1, 2, 3, 4], [5], [6, 7]], 3, [[1, 2, 3], [5, 6, 7]]),
-    ([[1], [2, 3, 4, 5, 6], [7]], 4, [[1], [2, 3, 4, 5], [7]]),
-):
-    check_same(
-        fill_segments(document, most), expected, f"For {document} and most {most}, the segments"
-    )
+# {compare:fill_segments}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -554,23 +492,7 @@ SIZES = [3, 1, 4, 2, 40]
 for seed in range(20):
     check_pairs(SIZES, made_pairs(SIZES, seed))
 ### BEGIN HIDDEN TESTS
-for sizes in ([2, 1], [1, 2], [1, 1, 1], [5, 5], [2] * 30):
-    for seed in range(10):
-        check_pairs(sizes, made_pairs(sizes, seed))
-for documents in (corpus([4]), corpus([1])):
-    try:
-        sentence_pairs(documents, random.Random(0))
-    except ValueError:
-        continue
-    except (NotImplementedError, AssertionError):
-        raise
-    except Exception as error:
-        raise AssertionError(
-            f"With one document there is no other to draw from: raise a ValueError; yours raises {type(error).__name__}."
-        ) from error
-    raise AssertionError(
-        "With one document there is no other to draw from: raise a ValueError."
-    )
+# {compare:next}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "pairs-chance", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
@@ -614,29 +536,7 @@ assert pairs != made_pairs(SIZES, 42), (
     "With different generators the pairs are the same: is the seed set inside?"
 )
 ### BEGIN HIDDEN TESTS
-SIZES = [2, 3, 2500, 4, 1]
-pairs = [pair for pair in made_pairs(SIZES, 43) if pair[0][0] == 2]
-drawn = [second for _, second, label in pairs if label == NOT_NEXT]
-check_share(
-    len(drawn) / len(pairs), 0.5, "Of 2500 pairs, those with the label NOT_NEXT", "", 0.045
-)
-for number in (0, 1, 3, 4):
-    found = [place for document, place in drawn if document == number]
-    check_share(
-        len(found) / len(drawn),
-        0.25,
-        f"Of the random segments for document 2, those of document {number}",
-        "Each of the other documents is equally likely, the ones before and after it.",
-        0.055,
-    )
-    for place in range(SIZES[number]):
-        check_share(
-            found.count(place) / len(found),
-            1 / SIZES[number],
-            f"Of the random segments of document {number}, segment {place}",
-            "Each is equally likely.",
-            0.13,
-        )
+# {compare:coins}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -649,7 +549,7 @@ for number in (0, 1, 3, 4):
 def pack_pairs(pairs, cls_id, sep_id, pad_id):
     """Put pairs into tensors.
 
-    pairs: list of (first, second, label), as sentence_pairs returns them
+    pairs: list of (first, second, label), as sentence_pairs returns them; it stays as it is, and so do the segments
     returns a dict of tensors on the CPU: "input_ids" and "token_type_ids", int64 [B, T], "attention_mask", bool [B, T], True = real,
             and "next_sentence_labels", int64 [B]
 
@@ -744,19 +644,7 @@ check_packed(
     ),
 )
 ### BEGIN HIDDEN TESTS
-check_packed(
-    [([0, 0], [8], 0), ([3], [3, 0, 1], 1), ([8], [5], 1)],
-    {
-        "input_ids": [[9, 0, 0, 8, 8, 8, 1], [9, 3, 8, 3, 0, 1, 8], [9, 8, 8, 5, 8, 1, 1]],
-        "token_type_ids": [[0, 0, 0, 0, 1, 1, 0], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 0, 0]],
-        "attention_mask": [[True] * 6 + [False], [True] * 7, [True] * 5 + [False] * 2],
-        "next_sentence_labels": [0, 1, 1],
-    },
-    "With cls_id 9, sep_id 8, pad_id 1, all of which are ordinary ids, too",
-    cls_id=9,
-    sep_id=8,
-    pad_id=1,
-)
+# {compare:pack_pairs}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -771,7 +659,8 @@ check_packed(
 # $$\mathcal L_\mathrm{mlm} = -\frac{1}{N} \sum_{i \in \mathrm{chosen}} \log P[i, x_i], \qquad P[i] = \operatorname{softmax}(\mathrm{logits}_i)$$
 #
 # Take the logarithm of the softmax in one step (`log_softmax`): a probability may be too small for a float, its
-# logarithm is not. If no position is chosen, the loss is 0.
+# logarithm is not. The logits of other positions do not matter, whatever they are. If no position is chosen, the
+# loss is 0, and so is its gradient.
 #
 # The chapter's example: *x* = (21, 11987, 5438), positions 1 and 3 are chosen, so the sum is
 # $-\log P[1, 21] - \log P[3, 5438]$, and N is 2.
@@ -783,7 +672,7 @@ def masked_loss(logits, labels):
 
     logits: float [..., V]
     labels: int64 [...], the true id at chosen positions and -100 elsewhere
-    returns a tensor of shape [], of the dtype of logits
+    returns a tensor of shape [], of the dtype of logits; logits and labels stay as they are
 
     Example: logits [[0., 0.], [9., 9.]], labels [1, -100] -> log(2) = 0.6931
     """
@@ -852,43 +741,14 @@ check_close(
     "It is ln 50, whatever the labels.",
 )
 ### BEGIN HIDDEN TESTS
-for shape, V, dtype, tolerance in (
-    ((3, 5), 7, torch.float64, 1e-9),
-    ((9,), 4, torch.float32, 1e-5),
-    ((2, 3, 4), 11, torch.float64, 1e-9),
-):
-    logits = (4 * torch.randn(*shape, V, generator=seeded(51), dtype=torch.float64)).to(
-        device, dtype
-    )
-    labels = torch.randint(V, shape, generator=seeded(52)).to(device)
-    labels[torch.rand(shape, generator=seeded(53)).to(device) < 0.5] = IGNORE
-    with withheld_allowed():
-        expected = torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
-    check_close(
-        masked_loss(logits, labels),
-        expected,
-        f"For logits {list(logits.shape)} in {dtype}, the loss",
-        "Only the chosen positions count, each alike.",
-        tolerance,
-    )
-huge = tensor([[0.0, 2000.0], [-2000.0, 0.0], [3.0, 3.0]]).requires_grad_()
-loss = masked_loss(huge, tensor([0, 1, -100]))
-check_close(
-    loss.detach(),
-    tensor(1000.0),
-    "With a true id whose probability is exp(-2000), the loss",
-    "Take log_softmax in one step: the logarithm of a probability that was rounded to 0 is -inf.",
+# {compare:masked_loss}
+zeros = torch.zeros(2, 3, device=device, requires_grad=True)
+loss = masked_loss(zeros, tensor([-100, -100]))
+assert loss.requires_grad, (
+    "With no chosen position the loss is 0, and so is its gradient: it must be possible to go backward."
 )
 loss.backward()
-assert huge.grad is not None and huge.grad.isfinite().all() and (huge.grad[2] == 0).all(), (
-    "The gradient must be finite, and 0 at the position that does not count."
-)
-check_close(
-    masked_loss(huge.detach(), tensor([-100, -100, -100])),
-    tensor(0.0),
-    "With no chosen position, the loss",
-    "It is 0: there is nothing to be wrong about.",
-)
+assert (zeros.grad == 0).all(), "With no chosen position the gradient is 0."
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -952,9 +812,7 @@ check_rows(
     torch.arange(24.0, device=device).reshape(2, 3, 4), tensor([[-100, 5, -100], [0, -100, 7]])
 )
 ### BEGIN HIDDEN TESTS
-labels = torch.full((4, 9), IGNORE, device=device)
-labels[[0, 3, 3, 1, 2], [8, 0, 7, 4, 4]] = tensor([0, 1, 0, 2, 9])
-check_rows(torch.randn(4, 9, 5, generator=seeded(54), dtype=torch.float64).to(device), labels)
+# {compare:masked_logits}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1015,29 +873,7 @@ for V, B in ((1000, 3), (30522, 2)):
         "It is ln V + ln 2.",
     )
 ### BEGIN HIDDEN TESTS
-token_logits = 3 * torch.randn(4, 6, 9, generator=seeded(55), dtype=torch.float64).to(device)
-labels = torch.randint(9, (4, 6), generator=seeded(56)).to(device)
-labels[1] = labels[:, 2] = IGNORE
-pair_logits = torch.randn(7, 2, generator=seeded(57), dtype=torch.float64).to(device)
-next_labels = tensor([0, 1, 1, 0, 1, 1, 1])
-with withheld_allowed():
-    cross_entropy = torch.nn.functional.cross_entropy
-    masked = cross_entropy(token_logits.flatten(0, 1), labels.flatten())
-    paired = cross_entropy(pair_logits, next_labels)
-check_close(
-    pretraining_loss(token_logits, labels, pair_logits, next_labels),
-    masked + paired,
-    "For logits [4, 6, 9] and 7 pairs in float64, the loss",
-    "",
-    1e-9,
-)
-check_close(
-    pretraining_loss(token_logits, torch.full_like(labels, IGNORE), pair_logits, next_labels),
-    paired,
-    "With no chosen position, the loss",
-    "What is left is the pair loss.",
-    1e-9,
-)
+# {compare:pretraining_loss}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1146,7 +982,7 @@ def batches(count, size, seed, rate=0.15):
 
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def training_step(model, optimizer, batch, max_norm=1.0):
-    """One step; returns the loss before it, as a Python float."""
+    """One step; returns the loss before it, as a Python float. The model is left training."""
     ### BEGIN SOLUTION
     model.train()
     optimizer.zero_grad()
@@ -1299,21 +1135,7 @@ def check_step(max_norm):
 check_step(max_norm=100.0)
 check_step(max_norm=0.1)
 ### BEGIN HIDDEN TESTS
-check_step(max_norm=0.5)
-model, batch = Guess().to(device), small_batch()
-before = {name: value.clone() for name, value in batch.items()}
-optimizer = Recorder(model.parameters())
-with torch.no_grad():  # so wrong that the gradient is longer than 1
-    model.tokens.copy_(tensor([9.0, 0.0, 0.0, 0.0, 0.0]))
-_, raw, clipped = true_gradients(model, batch, 1.0)
-training_step(model, optimizer, batch=batch)
-assert all(torch.equal(batch[name], before[name]) for name in before), (
-    "training_step must leave the batch as it was."
-)
-for got, right in zip(optimizer.seen[0], clipped):
-    check_close(
-        got, right, "Without max_norm, the gradient", "max_norm is 1.0 unless another is given."
-    )
+# {compare:training_step}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "step-evaluate", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
@@ -1375,8 +1197,7 @@ def check_evaluate(labels, expected):
 
 check_evaluate(tensor([[-100, 0, -100, 4], [-100, 2, -100, 4]]), 0.75)
 ### BEGIN HIDDEN TESTS
-check_evaluate(tensor([[3, 0, 2, 4], [-100, -100, -100, -100]]), 1.0)
-check_evaluate(tensor([[-100, -100, -100, -100], [-100, 1, 0, 0]]), 0.0)
+# {compare:evaluate}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1416,26 +1237,25 @@ def check_learning(seed, steps, most):
 
 check_learning(seed=61, steps=25, most=1.5)
 ### BEGIN HIDDEN TESTS
-check_learning(seed=62, steps=25, most=1.5)
-model = Guess(V=3).to(device)
-optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-batch = {**small_batch(), "labels": tensor([[-100, 0, -100, -100], [-100, 1, 1, 1]])}
-for _ in range(200):
-    training_step(model, optimizer, batch, max_norm=10.0)
-for name, got, expected in (
-    (
-        "tokens, of which label 0 occurs once and label 1 three times,",
-        model.tokens,
-        [0.25, 0.75, 0.0],
-    ),
-    ("pairs, of which half are next,", model.pairs, [0.5, 0.5]),
-):
-    check_close(
-        got.detach().softmax(-1),
-        tensor(expected),
-        f"After 200 steps, the table of probabilities of the {name}",
-        "A model that can only guess must guess as often as each occurs.",
-        0.02,
+torch.manual_seed(62)
+model, twin = (SmallBert(len(WORDS), dim=32).double().to(device) for _ in range(2))
+twin.load_state_dict(model.state_dict())
+ours, torchs = (torch.optim.Adam(one.parameters(), lr=1e-2) for one in (model, twin))
+for number, batch in enumerate(batches(6, 16, 62)):
+    torchs.zero_grad()
+    token_logits, pair_logits = twin(
+        batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
+    )
+    with withheld_allowed():
+        cross = torch.nn.functional.cross_entropy
+        expected = cross(token_logits.flatten(0, 1), batch["labels"].flatten())
+        expected = expected + cross(pair_logits, batch["next_sentence_labels"])
+    expected.backward()
+    torchs.step()
+    loss = training_step(model, ours, batch, max_norm=1e6)
+    evaluate(model, batch)
+    assert abs(loss - expected.item()) < 1e-9, (
+        f"In step {number + 1} of a BERT in float64 the loss differs from that of the same BERT which torch trains."
     )
 ### END HIDDEN TESTS
 
