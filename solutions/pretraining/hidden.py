@@ -57,52 +57,66 @@ def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.1
     return torch.where((labels == IGNORE) | (lots >= 0.9 * rate), input_ids, seen), labels
 
 
-def choice(function, ids, special_ids, mask_id, vocab_size, seed, rate):
-    """What holds whatever is drawn; in large tables, of whom chance chooses how many."""
-    given, chance = [] if rate is None else [rate], torch.Generator().manual_seed(seed)
-    masked, labels = function(ids, special_ids, mask_id, vocab_size, chance, *given)
-    chosen, special = labels != IGNORE, torch.isin(ids, torch.tensor(special_ids))
-    if ids.numel() > 1000:
-        rate = 0.15 if rate is None else rate
-        asked = chosen[~special][None] if special.any() else chosen
-        hint = "Choose each position by itself with probability `rate`, whatever happens to the others."
-        check_chance(asked.long(), (1 - rate, rate), ("tokens not chosen", "chosen"), hint)
-    certain = special | (rate in (0.0, 1.0))
+def holes(function, ids, special_ids, mask_id, vocab_size, seed, *rate):
+    """What holds whatever is drawn."""
+    chance = torch.Generator().manual_seed(seed)
+    masked, labels = function(ids, special_ids, mask_id, vocab_size, chance, *rate)
+    chosen = labels != IGNORE
+    certain = torch.isin(ids, torch.tensor(special_ids)) | (rate in ((0.0,), (1.0,)))
     return chosen & certain, torch.where(chosen, labels, ids), torch.where(chosen, ids, masked)
 
 
-def choice_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind: str, shape, special_ids, V, rate, ordinary=False) -> Case:
-        ids = torch.randint(V, shape, generator=draw.tensors)
-        if ordinary:
-            ids = torch.full(shape, min({*range(V)} - {*special_ids}))
-        args = (ids, special_ids, draw.choice(special_ids), V, draw.randint(0, 999), rate)
-        return Case(kind, args)
-
+def hole_cases(draw: Draw) -> Iterator[Case]:
     for special_ids, V, words in (
         ((0, 1, 2, 3, 4), 31, "the smallest ids special"),
         ((40, 3, 17, 8), 41, "special ids in the middle of the vocabulary"),
         ((6,), 7, "one special id"),
         ((3, 0, 2), 4, "one ordinary id"),
     ):
-        for rate in (1.0, 0.0, 0.5, None):
+        for rate in ((), (0.5,), (1.0,), (0.0,)):
             B, T = draw.sizes(2)
             for shape in ((B, T), (B, T), (1, T), (B, 1), (1, 1)):
-                kind = f"{'no rate' if rate is None else f'rate {rate:g}'} and {words}"
-                yield case(kind, shape, special_ids, V, rate)
-    one = case("sequences that are columns of a table", (7, 5), (9, 2), 11, 1.0)
-    one.args = (one.args[0].T, *one.args[1:])
-    yield one
-    for rate in (None, 0.5, 0.05):
-        kind = "many tokens and " + ("no rate" if rate is None else "another rate")
-        yield case(kind, (29, 701), (0, 4), 9, rate, ordinary=True)
-        yield case(f"{kind}, special ones among them", (190, 110), (21, 3, 7), 22, rate)
-    for shape in ((5003, 3), (3, 5003), (5003, 1), (2503, 7)):
-        yield case("many short sequences, or few long ones", shape, (4, 1), 6, 0.4, True)
+                ids = torch.randint(V, shape, generator=draw.tensors)
+                about = special_ids, draw.choice(special_ids), V, draw.randint(0, 999), *rate
+                kind = f"{f'rate {rate[0]:g}' if rate else 'no rate'} and {words}"
+                yield Case(kind, (ids, *about))
+        yield Case("sequences that are columns of a table", (ids.T, *about))
+        special = torch.full((3, 7), special_ids[-1])
+        yield Case("special tokens alone", (special, *about[:-1], 1.0))
 
 
-CHOSEN = ("the choice of positions", "the label of a chosen position", "what is not chosen")
-Comparison("choice", choice_cases, (mask_tokens,), CHOSEN, "mask_tokens", choice)
+HOLES = ("the choice of positions", "the label of a chosen position", "what is not chosen")
+Comparison("holes", hole_cases, (mask_tokens,), HOLES, "mask_tokens", holes)
+
+
+def choice(function, shape, special_ids, seed, *rate):
+    """Judge which of many positions are chosen."""
+    ids = torch.full(shape, 12)
+    ids[:, 1::7] = special_ids[-1]
+    chance = torch.Generator().manual_seed(seed)
+    _, labels = function(ids, special_ids, 0, 13, chance, *rate)
+    table = (labels != IGNORE)[ids == 12].view(len(ids), -1).long()
+    rate = rate[0] if rate else 0.15
+    hint = "Choose each position by itself with probability `rate`, whatever happens to others."
+    check_chance(table, (1 - rate, rate), ("tokens not chosen", "chosen"), hint)
+
+
+def choice_cases(draw: Draw) -> Iterator[Case]:
+    for shape, *rate in (
+        ((29, 701),),
+        ((701, 29), 0.5),
+        ((200, 100), 0.05),
+        ((5003, 3), 0.4),
+        ((3, 5003), 0.4),
+        ((5003, 1), 0.7),
+        ((2503, 7),),
+    ):
+        for special_ids in ((0,), (0, 1, 2)):
+            args = (shape, special_ids, draw.randint(0, 999), *rate)
+            yield Case("many tokens", args)
+
+
+Comparison("choice", choice_cases, (mask_tokens,), ("nothing",), "mask_tokens", choice)
 
 
 def fates(function, shape, special_ids, mask_id, vocab_size, own, calls, seed, rate):
@@ -146,8 +160,8 @@ def fate_cases(draw: Draw) -> Iterator[Case]:
 
 
 def call_cases(draw: Draw) -> Iterator[Case]:
-    for shape, rate in (((1, 7), 0.5), ((1, 5), 1.0), ((5, 1), 1.0)):
-        args = (shape, (2, 0), 2, 5, 3, 500 // shape[0], draw.randint(0, 999), rate)
+    for shape, calls in (((1, 7), 700), ((2, 3), 300)):
+        args = (shape, (0, 1, 2, 3, 4), 4, 6, 5, calls, draw.randint(0, 999), None)
         yield Case("many calls with one generator", args)
 
 

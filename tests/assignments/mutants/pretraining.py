@@ -49,7 +49,7 @@ CHOICE = mutants_of(
             "special = torch.isin(input_ids, torch.tensor(special_ids))",
             "special = input_ids < len(special_ids)",
         ),
-        "Go by special_ids; they need not be the smallest ids",
+        "special ids in the middle of the vocabulary, the choice of positions is wrong",
         "hidden",
         "masking-fates",
     ),
@@ -163,7 +163,7 @@ CHOICE = mutants_of(
         "rate_typed_in",
         "chooses 15% whatever rate is",
         (CHOSEN, CHOSEN.replace("< rate", "< 0.15")),
-        "Use rate",
+        "The share of tokens not chosen is wrong",
         "hidden",
         "masking-draws",
     ),
@@ -331,7 +331,7 @@ FATES = mutants_of(
             "drawn = input_ids[torch.randperm(len(input_ids), generator=generator)].clone()\n"
             "    drawn[torch.isin(drawn, torch.tensor(special_ids))] = ordinary[0]",
         ),
-        "the share of",
+        "The share of tokens that stay is wrong",
         "hidden",
     ),
     (
@@ -341,7 +341,7 @@ FATES = mutants_of(
             "torch.randint(len(ordinary),",
             "torch.randint(len(ordinary) - (len(ordinary) > 1),",
         ),
-        "the share of 1 among random tokens",
+        "The share of some ids among random tokens is wrong",
         "hidden",
     ),
 )
@@ -388,7 +388,7 @@ DRAWS = mutants_of(
         "every_second_position_at_most",
         "never chooses two neighbours",
         (LABELS, "chosen[:, 1:] &= ~chosen[:, :-1].clone()\n    " + LABELS),
-        "neighbours that are both chosen",
+        "every position has its own",
         "hidden",
         "masking-choice",
     ),
@@ -457,7 +457,7 @@ FILL = mutants_of(
         "empty_document_is_one_empty_segment",
         "starts with an empty segment",
         ("return segments", "return segments or [[]]"),
-        "For [] and most 3, the segments",
+        "With no sentences, the list of segments is wrong",
         "hidden",
     ),
 )
@@ -583,7 +583,7 @@ NEXT = mutants_of(
             '        raise ValueError("a random segment must come from another document; there is only one")\n',
             "",
         ),
-        "With one document there is no other to draw from: raise a ValueError",
+        "With one document only, sentence_pairs must raise ValueError",
         "hidden",
     ),
     (
@@ -679,7 +679,7 @@ CHANCE = mutants_of(
             "[*documents[number + 1 :], *documents[: number * (number == len(documents) - 1)]]"
             "[other % max(len(documents) - 1 - number, 1)]",
         ),
-        "Of the random segments for document 2",
+        "The share of some random segments is wrong",
         "hidden",
     ),
 )
@@ -724,7 +724,7 @@ PACK = mutants_of(
             "        end = row.index(sep_id)\n"
             "        types.append([int(place > end) for place in range(len(row))] + [0] * filling)",
         ),
-        "all of which are ordinary ids, too",
+        "With special ids that are ordinary ones, too",
         "hidden",
     ),
     (
@@ -744,7 +744,7 @@ PACK = mutants_of(
             "masks.append([True] * len(row) + [False] * filling)",
             "masks.append([token != pad_id for token in rows[-1]])",
         ),
-        "all of which are ordinary ids, too",
+        "With special ids that are ordinary ones, too",
         "hidden",
     ),
     (
@@ -930,7 +930,7 @@ LOSS = mutants_of(
         "loss_detached",
         "returns a loss without gradient",
         ("    return " + LOSSES, "    return (" + LOSSES + ").detach()"),
-        "does not require grad",
+        "no gradient reaches logits",
         "hidden",
         "step-lowers",
         "step-training",
@@ -1093,7 +1093,7 @@ TOTAL = mutants_of(
         "pair_loss_only_where_tokens_are_asked",
         "leaves the pair loss out where no token is chosen",
         (f"return {TOTAL_LINE}", f"return ({TOTAL_LINE}) * (labels != IGNORE).any()"),
-        "What is left is the pair loss",
+        "With no chosen position, where the pair loss is left",
         "hidden",
     ),
 )
@@ -1261,7 +1261,7 @@ STEP = mutants_of(
         "max_norm_five_by_default",
         "changes the default",
         ("batch, max_norm=1.0", "batch, max_norm=5.0"),
-        "max_norm is 1.0 unless another is given",
+        "With max_norm left out",
         "hidden",
     ),
 )
@@ -1347,7 +1347,7 @@ EVALUATE = mutants_of(
             "    counts = chosen.double().sum(1)\n"
             "    return loss.item(), (hits / counts.clamp(min=1)).mean().item()",
         ),
-        "so the accuracy is 1.0000",
+        "Count the chosen positions alone, each alike",
         "hidden",
     ),
 )
