@@ -1,8 +1,8 @@
 """Legal inputs of each function of assignment 5, and references to compare with.
 
-The references are written from definitions, loops and formulas. What chance decides is judged by
-frequencies, those of two draws together as well: each bound fails a right answer at most once in
-a million runs. `course_tools/grading/assignments/comparing.py` runs all of it.
+The references are written from definitions, loops and formulas. What chance decides is judged
+by frequencies, those of two draws together as well: each bound fails a right answer at most
+once in a million runs. `course_tools/grading/assignments/comparing.py` runs all of it.
 """
 
 import functools
@@ -136,8 +136,8 @@ def fates(function, shape, special_ids, mask_id, vocab_size, own, calls, seed, r
         masked, labels = function(ids, special_ids, mask_id, vocab_size, chance, *given)
         if not torch.isin(masked, torch.cat([ordinary, torch.tensor([mask_id])])).all():
             raise Misuse(
-                "Among the random tokens are special ones, or ids that are not in the vocabulary."
-                " Draw from all ids that are not special."
+                "Among the random tokens are special ones, or ids that are not in the"
+                " vocabulary. Draw from all ids that are not special."
             )
         rows.append(kinds[masked].masked_fill(labels == IGNORE, 2))
     names = ("[MASK]", "tokens that stay", "tokens not chosen", "some ids among random tokens")
@@ -274,35 +274,28 @@ def coins(function, sizes, long, equal, seed):
         documents[-1] = documents[long][:]
     elif equal == "segments" or long is None:
         documents = [[[5 if equal else n]] * size for n, size in enumerate(sizes)]
-    pairs, others = function(documents, random.Random(seed)), [*range(N)]
+    pairs = function(documents, random.Random(seed))
     if len(pairs) != sum(sizes) - N:
         return  # the test before says so
     if long is None:
         far = [((second[0] - first[0] - 1) % N) * 4 // (N - 1) for first, second, _ in pairs]
-        groups, shares = [min(group, 3) for group in far], torch.tensor([0.5] + [0.125] * 4)
+        groups, weights = [min(group, 3) for group in far], torch.full((4,), 0.125)
     else:
         begin = sum(size - 1 for size in sizes[:long])
         pairs = pairs[begin : begin + sizes[long] - 1]
-        groups, others = (
-            [second[0] // 10000 for _, second, _ in pairs],
-            others[:long] + others[long + 1 :],
-        )
-        weights = [
-            (s[0] // 10000, 1 / (N - 1) / sizes[n]) for n in others for s in documents[n]
-        ]
-        shares = torch.tensor([0.5] + [0.0] * (1 + max(weights)[0]))
-        for group, weight in weights:
-            shares[1 + group] += 0.5 * weight
+        groups = [second[0] // 10000 for _, second, _ in pairs]
+        possible = [(n, s[0] // 10000) for n in range(N) if n != long for s in documents[n]]
+        weights = torch.zeros(1 + max(group for _, group in possible))
+        for n, group in possible:
+            weights[group] += 0.5 / (N - 1) / sizes[n]
     kinds = [(1 + g) * (label == NOT_NEXT) for g, (_, _, label) in zip(groups, pairs)]
     table = torch.tensor(kinds).view((-1, 2) if long is None else (1, -1))
-    hint = (
-        "Throw a coin for each pair. Then draw one of the other documents, each equally likely"
-    )
-    hint += ", the ones before and after, short and long, and then any of its segments."
-    check_chance((table > 0).long(), (0.5, 0.5), ("pairs that are next",), hint)
-    check_chance(table, shares, ("pairs that are next", "some random segments"), hint)
-    drawn = table[table > 0][None] - 1
-    check_chance(drawn, 2 * shares[1:], ("some random segments",), hint)
+    hint = "Throw a coin for each pair, then draw one of the other documents, each equally"
+    hint += " likely, before or after, short or long, and then any of its segments."
+    names = ("pairs that are next", "some random segments")
+    check_chance((table > 0).long(), (0.5, 0.5), names, hint)
+    check_chance(table, [0.5, *weights], names, hint)
+    check_chance(table[table > 0][None] - 1, 2 * weights, names[1:], hint)
 
 
 def coin_cases(draw: Draw) -> Iterator[Case]:
@@ -389,9 +382,7 @@ def loss_cases(draw: Draw) -> Iterator[Case]:
         logits = draw.normal(*shape, dtype=dtype, scale=scale)
         return Case(kind, (logits, labels_of(draw, shape[:-1], shape[-1], share)), **about)
 
-    one_step = {
-        "hint": "Take log_softmax in one step, of the logits of the chosen positions alone."
-    }
+    one_step = {"hint": "Take log_softmax in one step, of the chosen positions alone."}
     for dtype in (DOUBLE, SINGLE):
         for _ in range(6):
             B, T, N, V = draw.sizes(4)
@@ -546,12 +537,18 @@ def reader(seed: int, V: int, dropout: float, scale: float) -> Reader:
     return model
 
 
+def forward(model, batch):
+    """Token logits, and the whole loss."""
+    inputs = (batch[name] for name in ("input_ids", "attention_mask", "token_type_ids"))
+    tokens, pairs = model(*inputs)
+    return tokens, pretraining_loss(
+        tokens, batch["labels"], pairs, batch["next_sentence_labels"]
+    )
+
+
 def training_step(model, optimizer, batch, max_norm=1.0, spare=1e-6):
     model.train()
-    inputs = (batch[name] for name in ("input_ids", "attention_mask", "token_type_ids"))
-    token_logits, pair_logits = model(*inputs)
-    about = batch["labels"], pair_logits, batch["next_sentence_labels"]
-    loss, parameters = pretraining_loss(token_logits, *about), list(model.parameters())
+    (_, loss), parameters = forward(model, batch), list(model.parameters())
     gradients = torch.autograd.grad(loss, parameters)
     norm = math.sqrt(sum(float((gradient**2).sum()) for gradient in gradients))
     for parameter, gradient in zip(parameters, gradients):
@@ -560,7 +557,7 @@ def training_step(model, optimizer, batch, max_norm=1.0, spare=1e-6):
     return loss.item()
 
 
-def trained(function, batches, V, device, kind, seed, left, dropout, scale, *max_norm):
+def trained(function, batches, V, device, kind, seed, dropout, scale, *max_norm):
     """The losses and the weights of some steps of one of torch's optimizers."""
     model, losses, weights = reader(seed, V, dropout, scale), [], []
     parameters = list(model.parameters())
@@ -570,8 +567,6 @@ def trained(function, batches, V, device, kind, seed, left, dropout, scale, *max
         "momentum": lambda: torch.optim.SGD(groups, lr=0.1, momentum=0.9, weight_decay=0.1),
         "Adam": lambda: torch.optim.Adam(groups, lr=0.02),
     }[kind]()
-    for parameter in parameters if left else ():
-        parameter.grad = torch.full_like(parameter, 0.5)
     for batch in batches:
         model.eval()
         with torch.enable_grad():
@@ -584,31 +579,21 @@ STEP = "Clear all gradients, go backward, cut the norm of all gradients together
 
 
 def training_cases(draw: Draw) -> Iterator[Case]:
-    for words, kind, left, dropout, scale, max_norm in (
-        ("gradients that need no cut", "SGD", False, 0.0, 1.0, (100.0,)),
-        ("gradients that are cut", "SGD", False, 0.0, 1.0, (0.07,)),
-        ("max_norm left out", "SGD", False, 0.0, 9.0, ()),
-        ("max_norm 0", "SGD", False, 0.0, 1.0, (0.0,)),
-        ("a loss that is large", "SGD", False, 0.0, 90.0, (3.0,)),
-        ("dropout", "SGD", False, 0.4, 1.0, (0.5,)),
-        ("gradients that were there before", "SGD", True, 0.0, 1.0, (0.5,)),
-        ("an optimizer with two groups of parameters", "momentum", False, 0.0, 1.0, (0.3,)),
-        ("torch's Adam", "Adam", False, 0.2, 1.0, (0.3,)),
+    for words, kind, dropout, scale, max_norm in (
+        ("gradients that need no cut", "SGD", 0.0, 1.0, (100.0,)),
+        ("gradients that are cut", "SGD", 0.0, 1.0, (0.07,)),
+        ("max_norm left out", "SGD", 0.0, 9.0, ()),
+        ("max_norm 0", "SGD", 0.0, 1.0, (0.0,)),
+        ("a loss that is large", "SGD", 0.0, 90.0, (3.0,)),
+        ("dropout", "SGD", 0.4, 1.0, (0.5,)),
+        ("an optimizer with two groups of parameters", "momentum", 0.0, 1.0, (0.3,)),
+        ("torch's Adam", "Adam", 0.2, 1.0, (0.3,)),
     ):
         for _ in range(2):
             V, *sizes = draw.sizes(3)
             batches = [batch_of(draw, *sizes, V) for _ in range(4)]
-            about = (
-                V,
-                draw.device,
-                kind,
-                draw.randint(0, 999),
-                left,
-                dropout,
-                scale,
-                *max_norm,
-            )
-            yield Case(words, (batches, *about), hint=STEP)
+            about = V, draw.device, kind, draw.randint(0, 999), dropout, scale
+            yield Case(words, (batches, *about, *max_norm), hint=STEP)
 
 
 TRAINED = ("the losses", "what the optimizer makes of the weights", "the mode afterwards")
@@ -624,15 +609,12 @@ Comparison(
 def evaluate(model, batch):
     training = model.training
     model.eval()
-    inputs = (batch[name] for name in ("input_ids", "attention_mask", "token_type_ids"))
     with torch.no_grad():
-        token_logits, pair_logits = model(*inputs)
-        about = batch["labels"], pair_logits, batch["next_sentence_labels"]
-        loss = pretraining_loss(token_logits, *about).item()
+        token_logits, loss = forward(model, batch)
     model.train(training)
     pairs = zip(token_logits.flatten(0, 1).tolist(), batch["labels"].flatten().tolist())
     right = [row[label] == max(row) for row, label in pairs if label != IGNORE]
-    return loss, sum(right) / len(right)
+    return loss.item(), sum(right) / len(right)
 
 
 def evaluated(function, batch, V, seed, training, scale, shift):
