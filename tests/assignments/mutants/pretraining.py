@@ -32,7 +32,6 @@ CHOICE = mutants_of(
         (" & ~special", ""),
         "special tokens are chosen",
         "visible",
-        "masking-fates",
     ),
     (
         "filling_alone_left_out",
@@ -40,7 +39,6 @@ CHOICE = mutants_of(
         (CHOSEN, CHOSEN.replace("~special", "(input_ids != 0)")),
         "special tokens are chosen",
         "visible",
-        "masking-fates",
     ),
     (
         "special_tokens_are_the_smallest_ids",
@@ -51,7 +49,6 @@ CHOICE = mutants_of(
         ),
         "special ids in the middle of the vocabulary, the choice of positions is wrong",
         "hidden",
-        "masking-fates",
     ),
     (
         "labels_not_ignored_at_other_positions",
@@ -165,7 +162,7 @@ CHOICE = mutants_of(
         (CHOSEN, CHOSEN.replace("< rate", "< 0.15")),
         "The share of tokens not chosen is wrong",
         "hidden",
-        "masking-draws",
+        "masking-fates",
     ),
     (
         "exactly_15_percent_of_each_row",
@@ -179,6 +176,16 @@ CHOICE = mutants_of(
         ),
         "Choose each position by itself",
         "hidden",
+        "masking-fates",
+        "masking-draws",
+    ),
+    (
+        "every_second_position_at_most",
+        "never chooses two neighbours",
+        (LABELS, "chosen[:, 1:] &= ~chosen[:, :-1].clone()\n    " + LABELS),
+        "The share of ordinary tokens that have a label",
+        "visible",
+        "masking-fates",
     ),
     (
         "labels_alone",
@@ -278,6 +285,7 @@ FATES = mutants_of(
         (FATE, "    masked_ids[chosen] = mask_id"),
         "Only 80% of the chosen become [MASK]",
         "visible",
+        "masking-draws",
     ),
     (
         "no_random_tokens",
@@ -302,6 +310,7 @@ FATES = mutants_of(
         ),
         "Draw from all ids that are not special",
         "visible",
+        "masking-draws",
     ),
     (
         "random_tokens_from_five_on",
@@ -373,6 +382,8 @@ DRAWS = mutants_of(
         "In every sequence the same positions are chosen",
         "visible",
         "masking-choice",
+        "masking-fates",
+        "step-lowers",
     ),
     (
         "static_masking",
@@ -383,14 +394,6 @@ DRAWS = mutants_of(
         ),
         "In the second epoch the same positions are chosen",
         "visible",
-    ),
-    (
-        "every_second_position_at_most",
-        "never chooses two neighbours",
-        (LABELS, "chosen[:, 1:] &= ~chosen[:, :-1].clone()\n    " + LABELS),
-        "every position has its own",
-        "hidden",
-        "masking-choice",
     ),
 )
 
@@ -836,6 +839,7 @@ LOSS = mutants_of(
         "You divide by the number of sequences",
         "visible",
         "loss-total",
+        "step-training",
         "step-evaluate",
         "step-lowers",
     ),
@@ -852,6 +856,8 @@ LOSS = mutants_of(
         "Each chosen position counts alike",
         "visible",
         "loss-total",
+        "step-training",
+        "step-evaluate",
         "step-lowers",
     ),
     (
@@ -896,6 +902,7 @@ LOSS = mutants_of(
         ("logits[chosen].log_softmax(dim=-1)", "logits[chosen].softmax(dim=-1).log()"),
         "Take log_softmax in one step",
         "hidden",
+        "loss-total",
     ),
     (
         "softmax_clamped",
@@ -906,6 +913,9 @@ LOSS = mutants_of(
         ),
         "Take log_softmax in one step",
         "hidden",
+        "loss-total",
+        "step-training",
+        "step-evaluate",
     ),
     (
         "nothing_chosen_is_nan",
@@ -932,8 +942,9 @@ LOSS = mutants_of(
         ("    return " + LOSSES, "    return (" + LOSSES + ").detach()"),
         "no gradient reaches logits",
         "hidden",
-        "step-lowers",
+        "loss-total",
         "step-training",
+        "step-lowers",
     ),
     (
         "label_zero_ignored",
@@ -1078,6 +1089,9 @@ TOTAL = mutants_of(
         ("masked_loss(pair_logits, ", "masked_loss(pair_logits.flip(-1), "),
         "Logit 0 is for IS_NEXT",
         "visible",
+        "step-training",
+        "step-evaluate",
+        "step-lowers",
     ),
     (
         "pair_loss_halved",
@@ -1184,6 +1198,7 @@ STEP = mutants_of(
         ("model.parameters(), max_norm)", "model.parameters(), 1.0)"),
         "the optimizer sees wrong gradients",
         "visible",
+        "step-lowers",
     ),
     (
         "uphill",
@@ -1380,6 +1395,7 @@ LOWERS = mutants_of(
         ),
         "The step does not learn",
         "visible",
+        "step-training",
     ),
 )
 
