@@ -59,6 +59,8 @@ class Comparison:
     name: str = ""  # of the student's function, where the label is another
     #: Of a class: what is done with it. It gets the class, a reference or a student's.
     use: Callable[..., Any] | None = None
+    #: What ``use`` gets besides, by keyword: the notebook's, or ``hidden.py``'s.
+    given: tuple[str, ...] = ()
     exact_zeros: bool = False  # where the reference gives 0, nothing else will do
 
     def __post_init__(self) -> None:
@@ -169,10 +171,13 @@ def each(function: Callable[..., Any], calls: list[Any]) -> list[Any]:
     return results
 
 
-def observe(one: Comparison, function: Any, seed: int, device: str) -> list[Any]:
+def observe(
+    one: Comparison, function: Any, seed: int, device: str, names: dict[str, Any]
+) -> list[Any]:
     """Call a function on all inputs, twice, and write down what it does."""
     if one.use is not None:
-        function = functools.partial(one.use, function)
+        given = {name: names[name] for name in one.given}
+        function = functools.partial(one.use, function, **given)
     cases, again = (list(one.cases(Draw(seed, device))) for _ in range(2))
     many = getattr(function, "many", lambda calls: each(function, calls))
     before = [told([case.args, case.kwargs]) for case in cases]
@@ -220,7 +225,7 @@ def _gradients(results: list[Any], leaves: list[Any], seed: int) -> list[Any]:
 def references(label: str, seed: int) -> list[Any]:
     """What the references give for all inputs: asked where no student's code runs."""
     one = COMPARISONS[label]
-    return [observe(one, ours, seed, "cpu") for ours in one.references]
+    return [observe(one, ours, seed, "cpu", globals()) for ours in one.references]
 
 
 def key(text: str, label: str, seed: int) -> str:

@@ -60,9 +60,10 @@ def complaints(label: str, seed: int, names: dict[str, Any]) -> dict[str, str]:
     one, text = COMPARISONS[label], globals()["TEXT"]
     device = str(names.get("device", "cpu"))
     try:
-        observed = json.loads(json.dumps(observe(one, names[one.name], seed, device)))
+        seen = observe(one, names[one.name], seed, device, names)
     except Misuse as misuse:
         raise AssertionError(str(misuse)) from None
+    observed = json.loads(json.dumps(seen))
     # only now: while the student's function ran, this process did not have it
     ready = names.get("__expected__")
     ready = ready.get(key(text, label, seed)) if type(ready) is dict else None

@@ -161,6 +161,29 @@ Comparison(
     assert raised.type is AssertionError  # as across the bridge
 
 
+def test_a_class_is_used_with_what_its_own_notebook_gives(tmp_path):
+    own = """
+def Config(size): return [size]
+class Scale:
+    def __init__(self, config): self.size = config[0]
+    def __call__(self, x): return x * self.size
+def use(kind, size, x, Config): return kind(Config(size))(x)
+Comparison(
+    "Scale", lambda draw: iter([Case("a size", (3, draw.normal(5)))]), (Scale,),
+    ("the product",), use=use, given=("Config",),
+)
+"""
+    (tmp_path / "hidden.py").write_text(HIDDEN + own, encoding="utf-8")
+    cell = with_comparisons("# {compare:Scale}", tmp_path / "small.py")
+    names = {"__expected__": expected(cell), "Config": lambda size: {"size": size}}
+    student = own[own.index("class") : own.index("def use")]
+    exec(student.replace("config[0]", "config['size']"), names)  # noqa: S102
+    exec(cell, names)  # noqa: S102
+    exec(student.replace("config[0]", "2"), names)  # noqa: S102
+    with pytest.raises(AssertionError, match=r"^With a size, the product is wrong"):
+        exec(cell, names)  # noqa: S102
+
+
 def test_no_value_of_an_input_is_told(cell):
     said = refusal(cell, RIGHT.replace("* scale", "* 3"))
     assert not any(sign.isdigit() for sign in said)
