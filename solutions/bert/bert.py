@@ -56,9 +56,9 @@
 # **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell
 # you what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge
 # cases. Do not change, copy or delete the test cells. You may add cells of your own. In classes, `__init__` is
-# given: leave it as it is, Part 7 finds the tables by the names that it sets. Before you hand in, restart the
-# kernel and run everything from the top. In a terminal, `course check bert.ipynb` tells you what is
-# amiss.
+# given: leave it as it is, Part 7 finds the tables by the names that it sets. What your code is given stays as it
+# was, unless the text says that it is changed. Before you hand in, restart the kernel and run everything from the
+# top. In a terminal, `course check bert.ipynb` tells you what is amiss.
 #
 # **What you may use.** Everything in PyTorch except what you build here. Layer norm you have built in Assignment 2;
 # here you may take `torch.nn.LayerNorm`. Withheld are: {withholds}.
@@ -245,7 +245,8 @@ def check_dropout(function, plain, dropped, what, hint):
 def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):
     """Join one or two segments into the sequence that BERT reads.
 
-    first, second: lists of ids, which stay as they are; second None: there is one segment only
+    first, second: lists of ids, which stay as they are; second None: there is one segment only; an empty list is a
+                   segment, too
     returns (input_ids, token_type_ids): two lists of ints, equally long, at most max_length
 
     Example: [7, 8], [9] -> ([101, 7, 8, 102, 9, 102], [0, 0, 0, 0, 1, 1])
@@ -316,19 +317,7 @@ check_same(
     "With one segment there is one [SEP], and all segment ids are 0.",
 )
 ### BEGIN HIDDEN TESTS
-for first, second, expected in (
-    ([4], [5], ([1, 4, 2, 5, 2], [0, 0, 0, 1, 1])),
-    ([4, 4, 4], [2], ([1, 4, 4, 4, 2, 2, 2], [0, 0, 0, 0, 0, 1, 1])),
-    ([9, 3], None, ([1, 9, 3, 2], [0, 0, 0, 0])),
-    ([], [8, 8], ([1, 2, 8, 8, 2], [0, 0, 1, 1, 1])),
-    ([4, 2, 4], [5], ([1, 4, 2, 4, 2, 5, 2], [0, 0, 0, 0, 0, 1, 1])),
-):
-    check_same(
-        list(pair_input(first, second, cls_id=1, sep_id=2)),
-        list(expected),
-        f"With cls_id 1 and sep_id 2, input and segment ids of {first} and {second}",
-        "Use the numbers that are passed in; an id among the words may be equal to sep_id.",
-    )
+# {compare:pair_input}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "input-truncate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -381,30 +370,7 @@ check_same(
     "Of two equally long segments the second one is cut.",
 )
 ### BEGIN HIDDEN TESTS
-for sizes, max_length, kept in (
-    ((9, 2), 8, (3, 2)),
-    ((2, 9), 8, (2, 3)),
-    ((9, 4), 8, (3, 2)),
-    ((600, 600), 512, (255, 254)),
-    ((3, 2), 8, (3, 2)),
-    ((3, 3), 3, (0, 0)),
-):
-    first, second = list(range(200, 200 + sizes[0])), list(range(900, 900 + sizes[1]))
-    check_same(
-        list(pair_input(first, second, max_length=max_length)),
-        [
-            [101, *first[: kept[0]], 102, *second[: kept[1]], 102],
-            [0] * (kept[0] + 2) + [1] * (kept[1] + 1),
-        ],
-        f"With max_length {max_length}, input and segment ids of segments of {sizes[0]} and {sizes[1]}",
-        f"{kept[0]} and {kept[1]} tokens have room.",
-    )
-check_same(
-    list(pair_input(list(range(50)), max_length=6)),
-    [[101, 0, 1, 2, 3, 102], [0] * 6],
-    "With max_length 6, input and segment ids of one segment of 50",
-    "A single segment needs room for [CLS] and one [SEP].",
-)
+# {compare:pair_truncate}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -488,25 +454,7 @@ check_batch(
     ),
 )
 ### BEGIN HIDDEN TESTS
-check_batch(
-    [([0, 5, 0], [0, 0, 1]), ([5], [1]), ([3, 0], [0, 1])],
-    {
-        "input_ids": [[0, 5, 0], [5, 9, 9], [3, 0, 9]],
-        "token_type_ids": [[0, 0, 1], [1, 0, 0], [0, 1, 0]],
-        "attention_mask": [[True] * 3, [True, False, False], [True, True, False]],
-    },
-    "With pad_id 9, and 0 among the real ids",
-    pad_id=9,
-)
-check_batch(
-    [([0, 7, 0, 0], [0, 0, 1, 1]), ([7, 0], [0, 0])],
-    {
-        "input_ids": [[0, 7, 0, 0], [7, 0, 0, 0]],
-        "token_type_ids": [[0, 0, 1, 1], [0, 0, 0, 0]],
-        "attention_mask": [[True] * 4, [True, True, False, False]],
-    },
-    "With pad_id 0, and 0 among the real ids",
-)
+# {compare:make_batch}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -617,25 +565,7 @@ check_close(
     ),
 )
 ### BEGIN HIDDEN TESTS
-for B, T, D in ((3, 7, 5), (1, 9, 2), (4, 1, 6)):
-    embeddings = filled(BertEmbeddings(small_config(hidden_size=D)), 31, torch.float64)
-    embeddings.norm = torch.nn.Identity()
-    random = torch.Generator().manual_seed(32)
-    input_ids = torch.randint(11, (B, T), generator=random).to(device)
-    token_type_ids = torch.randint(2, (B, T), generator=random).to(device)
-    one_hot = torch.nn.functional.one_hot
-    expected = (
-        one_hot(input_ids, 11).double() @ embeddings.word.weight
-        + embeddings.position.weight[:T]
-        + one_hot(token_type_ids, 2).double() @ embeddings.token_type.weight
-    )
-    check_close(
-        embeddings(input_ids, token_type_ids),
-        expected,
-        f"For {B} sequences of {T} positions with {D} features in float64, the sum",
-        "Segment ids may change more than once, and a word may have any id.",
-        tolerance=1e-9,
-    )
+# {compare:embeddings_sum}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "embeddings-norm", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -675,23 +605,8 @@ check_dropout(
     "Dropout comes last, after the norm: some features are 0, and with a rate of 0.5 the others are doubled.",
 )
 ### BEGIN HIDDEN TESTS
-for T, D, dtype, tolerance in ((6, 5, torch.float64, 1e-9), (8, 12, torch.float32, 1e-5)):
-    config = small_config(hidden_size=D, dropout=0.3)
-    embeddings = filled(BertEmbeddings(config), 34, dtype)
-    input_ids = torch.arange(2 * T, device=device).reshape(2, T) % 11
-    token_type_ids = (torch.arange(T, device=device) > 2).long().expand(2, T)
-    total = embeddings.word.weight[input_ids] + embeddings.position.weight[:T]
-    total = total + embeddings.token_type.weight[token_type_ids]
-    mean = total.mean(-1, keepdim=True)
-    deviation = ((total - mean).square().mean(-1, keepdim=True) + 1e-12).sqrt()
-    expected = (total - mean) / deviation * embeddings.norm.weight + embeddings.norm.bias
-    got = embeddings(input_ids, token_type_ids)
-    check_close(got, expected, f"For {D} features in {dtype}, the output", tolerance=tolerance)
-    got.square().sum().backward()
-    for name, parameter in embeddings.named_parameters():
-        assert parameter.grad is not None, (
-            f"No gradient reaches {name}, so it cannot be learned."
-        )
+# {compare:embeddings_norm}
+# {compare:embeddings_dropout}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -790,32 +705,7 @@ check_close(
     ),
 )
 ### BEGIN HIDDEN TESTS
-for B, T, D, H, dtype, tolerance in (
-    (3, 4, 6, 2, torch.float32, 1e-5),
-    (2, 5, 12, 4, torch.float64, 1e-9),
-    (1, 3, 5, 1, torch.float64, 1e-9),
-):
-    part = filled(SelfAttention(small_config(hidden_size=D, num_attention_heads=H)), 41, dtype)
-    (hidden,) = normal(42, (B, T, D), dtype=dtype)
-    query, key, value = (
-        torch.nn.functional.linear(hidden, linear.weight, linear.bias)
-        for linear in (part.query, part.key, part.value)
-    )
-    size, mixed, tables = D // H, [], []
-    for h in range(H):
-        q, k, v = (states[..., h * size : (h + 1) * size] for states in (query, key, value))
-        exponentials = ((q[:, :, None] * k[:, None]).sum(-1) / size**0.5).exp()
-        tables.append(exponentials / exponentials.sum(-1, keepdim=True))
-        mixed.append((tables[-1][..., None] * v[:, None]).sum(2))
-    context, weights = part(hidden)
-    what = f"For {H} heads of {size} features and {T} positions in {dtype}, the"
-    check_close(weights, torch.stack(tables, 1), f"{what} table of weights", "", tolerance)
-    check_close(context, torch.cat(mixed, -1), f"{what} context", "", tolerance)
-context.square().sum().backward()
-for name, parameter in part.named_parameters():
-    assert parameter.grad is not None, (
-        f"No gradient reaches {name}, so it cannot be learned. Is it used, and is nothing detached?"
-    )
+# {compare:attention_values}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "attention-mask", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
@@ -862,26 +752,7 @@ with torch.no_grad():
         "It must be the one of the sequence alone.",
     )
 ### BEGIN HIDDEN TESTS
-for B, T, H in ((3, 5, 2), (2, 2, 2), (4, 4, 4)):
-    part = filled(
-        SelfAttention(small_config(hidden_size=8, num_attention_heads=H)), 45, torch.float64
-    )
-    random = torch.Generator().manual_seed(46)
-    (hidden,) = normal(47, (B, T, 8))
-    attention_mask = torch.rand(B, T, generator=random).to(device) < 0.5
-    attention_mask[:, 1] = True
-    context, weights = part(hidden, attention_mask)
-    for b in range(B):
-        real = attention_mask[b].nonzero().flatten()
-        alone = part(hidden[b : b + 1, real])
-        check_close(
-            weights[b : b + 1][..., real][:, :, real],
-            alone[1],
-            f"With a mask [{B}, {T}] with gaps and {H} heads, the table of weights of sequence {b} at its real positions",
-            "They must be those of its real positions alone.",
-            1e-9,
-        )
-        check_close(context[b : b + 1, real], alone[0], "and the context", "", 1e-9)
+# {compare:attention_mask}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "attention-dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
@@ -900,10 +771,7 @@ check_dropout(
     "Drop out weights: after the softmax, which would make the rest sum to 1 again, and before they meet the values.",
 )
 ### BEGIN HIDDEN TESTS
-torch.manual_seed(1)
-_, weights = part.train()(hidden)
-close = alike(weights.detach().sum(-1), torch.ones(2, 2, 7, device=device), 1e-4).all()
-assert close, "Return the weights as they were before the dropout: each row sums to 1."
+# {compare:attention_dropout}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -956,23 +824,7 @@ check_close(
     ),
 )
 ### BEGIN HIDDEN TESTS
-x = (
-    torch.linspace(-9, 9, 181, dtype=torch.float64, device=device)
-    .reshape(1, -1)
-    .requires_grad_()
-)
-got = gelu(x)
-with withheld_allowed():
-    expected = torch.nn.functional.gelu(x).detach()
-check_close(
-    got,
-    expected,
-    "GELU of numbers from -9 to 9 in float64",
-    "Compute in the type of x, without rounded constants.",
-    tolerance=1e-12,
-)
-got.sum().backward()
-assert x.grad is not None and x.grad.isfinite().all(), "No gradient comes through GELU."
+# {compare:gelu}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1106,46 +958,7 @@ layer.output_norm.check(
 )
 check_close(Y, A + 100 * G - 3, "What the layer returns", "It is what output_norm gives.")
 ### BEGIN HIDDEN TESTS
-
-
-class TorchAttention(torch.nn.Module):
-    """torch's attention without its last matrix, behind the interface of SelfAttention."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, hidden, attention_mask=None):
-        padded = None if attention_mask is None else ~attention_mask
-        return self.inner(hidden, hidden, hidden, key_padding_mask=padded, need_weights=True)
-
-
-with withheld_allowed():  # torch's parts, in the student's block, too
-    peer = torch.nn.TransformerEncoderLayer(
-        12, 3, 20, dropout=0.1, activation=gelu, batch_first=True, layer_norm_eps=1e-12
-    )
-    peer = filled(peer, 51, torch.float64)
-    layer = BertLayer(small_config(hidden_size=12, num_attention_heads=3, intermediate_size=20))
-    layer = layer.to(device).eval()
-    layer.attention, layer.attention_output = (
-        TorchAttention(peer.self_attn),
-        torch.nn.Identity(),
-    )
-    layer.attention_norm, layer.output_norm = peer.norm1, peer.norm2
-    layer.intermediate, layer.output = peer.linear1, peer.linear2
-    (hidden,) = normal(52, (4, 5, 12))
-    attention_mask = torch.arange(5, device=device) < tensor([3, 5, 1, 4])[:, None]
-    peer.train()  # in training torch takes the path that is written out; its dropouts are set to 0
-    for module in peer.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    peer.self_attn.dropout = 0.0
-    check_close(
-        layer(hidden, attention_mask),
-        peer(hidden, src_key_padding_mask=~attention_mask),
-        "With torch's own parts, 4 sequences of up to 5 positions and 12 features, the layer",
-        tolerance=1e-9,
-    )
+# {compare:layer_wiring}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "layer-dropout", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -1170,16 +983,7 @@ def check_layer_dropout(name, part, other, value):
 check_layer_dropout("attention", "attention_output", "output", 8.0)
 check_layer_dropout("the network", "output", "attention_output", 6.0)
 ### BEGIN HIDDEN TESTS
-layer = layer_of_stand_ins(dropout=0.5)
-layer.intermediate = LayerStandIn("intermediate", lambda x: torch.full_like(x, 4.0))
-X = torch.ones(1, 3, 20, device=device)
-layer.train()(X)
-check_close(
-    layer.output.given["input"],
-    gelu(torch.full_like(X, 4.0)),
-    "In training, the input that output gets",
-    "There is no dropout between gelu and output.",
-)
+# {compare:layer_dropout}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1241,19 +1045,7 @@ check_close(
     ),
 )
 ### BEGIN HIDDEN TESTS
-for B, T, D, dtype, tolerance in (
-    (3, 1, 5, torch.float64, 1e-9),
-    (2, 6, 4, torch.float32, 1e-5),
-):
-    pooler = filled(Pooler(small_config(hidden_size=D)), 61, dtype)
-    (hidden,) = normal(62, (B, T, D), dtype=dtype)
-    sums = (hidden[:, :1] * pooler.dense.weight).sum(-1) + pooler.dense.bias
-    check_close(
-        pooler(hidden),
-        1 - 2 / ((2 * sums).exp() + 1),
-        f"For {B} sequences of {T} positions in {dtype}, the pooler's output",
-        tolerance=tolerance,
-    )
+# {compare:pooler}
 ### END HIDDEN TESTS
 
 
@@ -1318,17 +1110,7 @@ check_close(
 )
 check_close(pooled, step[:, 0] - 7, "The second", "It is what the pooler gives.")
 ### BEGIN HIDDEN TESTS
-model = BertModel(small_config(num_hidden_layers=1, hidden_size=2)).to(device).eval()
-model.embeddings = EmbeddingStandIn("embeddings", lambda ids: one_hot(ids % 2, 2).float())
-model.layers = torch.nn.ModuleList([MaskedStandIn("layers[0]", lambda x: x + 1)])
-hidden, pooled = model(input_ids)
-assert model.layers[0].calls == 1, "A model of one layer calls it once."
-assert model.layers[0].given["attention_mask"] is None, (
-    "Without a mask, the layers must get none: filling cannot be told from the ids."
-)
-assert model.embeddings.given["token_type_ids"] is None, (
-    "Without segment ids, the embeddings must get none."
-)
+# {compare:model_wiring}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1402,26 +1184,7 @@ check_same(
     ),
 )
 ### BEGIN HIDDEN TESTS
-for name, sizes, total in (
-    ("tiny", (128, 2, 2, 512), 4385920),
-    ("mini", (256, 4, 4, 1024), 11170560),
-    ("medium", (512, 8, 8, 2048), 41373184),
-    ("large", (1024, 24, 16, 4096), 335141888),
-):
-    config = BertConfig(30522, *sizes)
-    got = count_parameters(config)
-    assert sum(got.values()) == total, (
-        f"BERT-{name} has {total:,} parameters; yours together are {sum(got.values()):,}."
-    )
-config = small_config(
-    hidden_size=6, intermediate_size=5, type_vocab_size=3, num_hidden_layers=7
-)
-check_same(
-    count_parameters(config),
-    {"embeddings": (11 + 9 + 3) * 6 + 12, "layers": 7 * (4 * 42 + 60 + 11 + 24), "pooler": 42},
-    "The table for D = 6, I = 5, 7 layers, 9 positions, 3 segments and 11 entries",
-    "I need not be 4 D, nor the segments 2: take all numbers from the config.",
-)
+# {compare:count_parameters}
 ### END HIDDEN TESTS
 
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "sizes-table", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -1516,20 +1279,7 @@ for name, expected in (
         "Compare with the table; some names are the beginning of others (output, output_norm).",
     )
 ### BEGIN HIDDEN TESTS
-for name, expected in (
-    ("embeddings.position.weight", "embeddings.position_embeddings.weight"),
-    ("embeddings.token_type.weight", "embeddings.token_type_embeddings.weight"),
-    ("embeddings.norm.weight", "embeddings.LayerNorm.weight"),
-    ("layers.11.attention.value.weight", "encoder.layer.11.attention.self.value.weight"),
-    ("layers.23.attention.query.bias", "encoder.layer.23.attention.self.query.bias"),
-    ("layers.10.attention_output.bias", "encoder.layer.10.attention.output.dense.bias"),
-    ("layers.101.output.bias", "encoder.layer.101.output.dense.bias"),
-    ("layers.10.output_norm.bias", "encoder.layer.10.output.LayerNorm.bias"),
-    ("layers.12.attention_norm.weight", "encoder.layer.12.attention.output.LayerNorm.weight"),
-    ("layers.9.intermediate.bias", "encoder.layer.9.intermediate.dense.bias"),
-    ("pooler.dense.bias", "pooler.dense.bias"),
-):
-    check_same(published_name(name), expected, f"The published name of {name}")
+# {compare:published_name}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1548,7 +1298,7 @@ for name, expected in (
 def load_published(model, tensors):
     """Put the numbers of a published checkpoint into a BertModel.
 
-    model:   BertModel; its parameters are changed in place
+    model:   BertModel; the numbers of its parameters are changed in place, and nothing else of it
     tensors: dict, name -> tensor, as a file holds them; it stays as it is
     returns the sorted names, as the file has them, of the tensors that were not used
     raises  ValueError that names the tensor which is missing or has another shape; then nothing is changed
@@ -1687,28 +1437,7 @@ check_loaded(small_config(), seed=71)
 check_loaded(small_config(), seed=72, prefix="bert.", left_over=["cls.seq_relationship.bias"])
 check_loaded(small_config(), seed=73, old=True)
 ### BEGIN HIDDEN TESTS
-deep = small_config(num_hidden_layers=12, vocab_size=4, max_position_embeddings=4)
-extra = ["cls.predictions.transform.LayerNorm.gamma", "bert.embeddings.position_ids"]
-check_loaded(deep, seed=74, prefix="bert.", old=True, left_over=extra)
-check_loaded(small_config(hidden_size=6), seed=75, dtype=torch.float16)
-check_loaded(
-    small_config(type_vocab_size=4), seed=76, dtype=torch.float64, left_over=["a", "B"]
-)
-model = BertModel(small_config()).to(device, torch.float64)
-load_published(model, checkpoint(small_config(), 77))
-for name, parameter in model.named_parameters():
-    assert parameter.dtype == torch.float64 and parameter.requires_grad, (
-        f"After loading float32 into a float64 model, {name} must be a float64 parameter that can be trained."
-    )
-tensors = checkpoint(small_config(), 78)
-models = [BertModel(small_config()).to(device) for _ in range(2)]
-for model in models:
-    load_published(model, tensors)
-with torch.no_grad():
-    models[0].pooler.dense.weight.zero_()
-assert models[1].pooler.dense.weight.abs().sum() > 0, (
-    "Two models that were loaded from one dict share their numbers: training one would change the other. Copy them."
-)
+# {compare:loading_places}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "loading-refused", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -1756,26 +1485,7 @@ check_refused(
     "When the file has 11 words and the model 12",
 )
 ### BEGIN HIDDEN TESTS
-check_refused(
-    small_config(num_hidden_layers=4),
-    tensors,
-    "encoder.layer.3.",
-    "When the file has a layer less",
-)
-flat = "encoder.layer.1.output.LayerNorm.bias"
-check_refused(
-    small_config(),
-    {**tensors, flat: tensors[flat][:1]},
-    flat,
-    "When a bias has 1 number in place of 4, which would broadcast",
-)
-wide = "encoder.layer.0.intermediate.dense.weight"
-check_refused(
-    small_config(),
-    {**tensors, wide: tensors[wide].T},
-    wide,
-    "When a matrix is 4 x 6 in place of 6 x 4",
-)
+# {compare:loading_refused}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1827,66 +1537,7 @@ def check_agreement(config, seed, segments, steps, dtype=torch.float64, toleranc
 
 check_agreement(small_config(), 81, [([7, 8, 3], [9, 5]), ([4], [6])], STEPS)
 ### BEGIN HIDDEN TESTS
-
-
-def reference(tensors, config, ids, types, mask):
-    """BERT from a dict of published names, in sums and products."""
-
-    def norm(x, name):
-        x = x - x.mean(-1, keepdim=True)
-        x = x / (x.square().mean(-1, keepdim=True) + config.layer_norm_eps).sqrt()
-        return x * tensors[f"{name}.LayerNorm.weight"] + tensors[f"{name}.LayerNorm.bias"]
-
-    def dense(x, name):
-        return x @ tensors[f"{name}.weight"].T + tensors[f"{name}.bias"]
-
-    size = config.hidden_size // config.num_attention_heads
-    x = tensors["embeddings.word_embeddings.weight"][ids]
-    x = x + tensors["embeddings.position_embeddings.weight"][: ids.shape[1]]
-    x = norm(x + tensors["embeddings.token_type_embeddings.weight"][types], "embeddings")
-    for n in range(config.num_hidden_layers):
-        layer = f"encoder.layer.{n}"
-        q, k, v = (
-            dense(x, f"{layer}.attention.self.{part}") for part in ("query", "key", "value")
-        )
-        heads = []
-        for start in range(0, config.hidden_size, size):
-            own = slice(start, start + size)
-            table = (torch.einsum("bqd,bkd->bqk", q[..., own], k[..., own]) / size**0.5).exp()
-            table = table * mask[:, None]
-            heads.append(table / table.sum(-1, keepdim=True) @ v[..., own])
-        mixed = dense(torch.cat(heads, -1), f"{layer}.attention.output.dense")
-        x = norm(x + mixed, f"{layer}.attention.output")
-        inner = dense(x, f"{layer}.intermediate.dense")
-        inner = inner * torch.distributions.Normal(0, 1).cdf(inner)
-        x = norm(x + dense(inner, f"{layer}.output.dense"), f"{layer}.output")
-    return x, dense(x[:, 0], "pooler.dense").tanh()
-
-
-for sizes, B, T, dtype, tolerance in (
-    ((11, 12, 3, 3, 7), 3, 8, torch.float64, 1e-9),
-    ((11, 10, 2, 5, 6), 2, 9, torch.float32, 1e-4),
-    ((11, 6, 11, 1, 9), 4, 5, torch.float64, 1e-8),
-):
-    config = BertConfig(*sizes, max_position_embeddings=9)
-    tensors = checkpoint(config, 82, dtype=dtype)
-    model = BertModel(config).to(device, dtype).eval()
-    load_published(model, tensors)
-    random = torch.Generator().manual_seed(83)
-    ids = torch.randint(11, (B, T), generator=random).to(device)
-    types = torch.randint(2, (B, T), generator=random).to(device)
-    mask = (
-        torch.arange(T, device=device)
-        < torch.tensor([T - 2 * b % T for b in range(B)], device=device)[:, None]
-    )
-    with torch.no_grad():
-        expected, pooled = reference(tensors, config, ids, types, mask)
-        got = model(ids, mask, types)
-        what = f"With {config.num_hidden_layers} layers of {config.num_attention_heads} heads and {config.hidden_size} features in {dtype}"
-        check_close(
-            got[0][mask], expected[mask], f"{what}, the table of hidden states", "", tolerance
-        )
-        check_close(got[1], pooled, f"{what}, the table of pooled vectors", "", tolerance)
+# {compare:agreement}
 ### END HIDDEN TESTS
 
 # %% [markdown]

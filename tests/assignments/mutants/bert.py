@@ -325,7 +325,7 @@ BATCH = mutants_of(
             "[True] * len(ids) + [False] * filling",
             "[token != pad_id for token in [*ids, *[pad_id] * filling]]",
         ),
-        "With pad_id 0, and 0 among the real ids",
+        "With pad_id among the real ids, the mask is wrong",
         "hidden",
     ),
     (
@@ -339,7 +339,7 @@ BATCH = mutants_of(
         "filling_in_the_last_segment",
         "gives the filling the segment of the last token",
         ("[*types, *[0] * filling]", "[*types, *[types[-1]] * filling]"),
-        "With pad_id 9",
+        "the table of segment ids is wrong",
         "hidden",
     ),
     (
@@ -366,7 +366,7 @@ BATCH = mutants_of(
         "pad_id_typed_in",
         "fills up with 0 whatever pad_id is",
         ("[pad_id] * filling", "[0] * filling"),
-        "With pad_id 9",
+        "pad_id 9, the table of ids is wrong",
         "hidden",
     ),
     (
@@ -598,7 +598,7 @@ NORM = mutants_of(
         "embeddings_detached",
         "cuts the gradient of the positions",
         ("self.position(positions) +", "self.position(positions).detach() +"),
-        "No gradient reaches position.weight",
+        "the gradients with respect to tables and norm is wrong",
         "hidden",
     ),
 )
@@ -643,6 +643,7 @@ VALUES = mutants_of(
         "Head 0 sees [1, 1] and [0, 0]",
         "visible",
         "attention-mask",
+        "attention-dropout",
         AGREEMENT,
     ),
     (
@@ -658,7 +659,7 @@ VALUES = mutants_of(
         "query_for_key",
         "uses the matrix of the queries for the keys, too",
         ("(self.query, self.key, self.value)", "(self.query, self.query, self.value)"),
-        "in torch.float32, the table of weights",
+        "the table of weights is wrong",
         "hidden",
         AGREEMENT,
     ),
@@ -678,7 +679,7 @@ VALUES = mutants_of(
         "two_heads_whatever_is_asked",
         "splits into two heads whatever num_heads is",
         ("reshape(B, T, self.num_heads, -1)", "reshape(B, T, 2, -1)"),
-        "For 4 heads of 3 features",
+        "With 3 heads of 2 features",
         "hidden",
         AGREEMENT,
     ),
@@ -816,6 +817,7 @@ MASK = mutants_of(
         "BERT reads in both directions",
         "visible",
         "attention-values",
+        "attention-dropout",
         AGREEMENT,
     ),
     (
@@ -1037,7 +1039,6 @@ WIRING = mutants_of(
         ("gelu(self.intermediate(hidden))", "self.intermediate(hidden)"),
         "gelu is left out between intermediate and output",
         "visible",
-        "layer-dropout",
         AGREEMENT,
     ),
     (
@@ -1046,7 +1047,6 @@ WIRING = mutants_of(
         ("gelu(self.intermediate(hidden))", "torch.relu(self.intermediate(hidden))"),
         "BERT has a gelu there, no ReLU",
         "visible",
-        "layer-dropout",
         AGREEMENT,
     ),
     (
@@ -1058,7 +1058,6 @@ WIRING = mutants_of(
         ),
         "gelu is left out between intermediate and output",
         "visible",
-        "layer-dropout",
         AGREEMENT,
     ),
     (
@@ -1215,7 +1214,7 @@ POOL = mutants_of(
             "hidden[:, 0]",
             "hidden.squeeze(1)[:, 0] if hidden.shape[1] > 1 else hidden.squeeze()[0]",
         ),
-        "For 3 sequences of 1 positions",
+        "With one position",
         "hidden",
     ),
 )
@@ -1539,7 +1538,7 @@ NAMES = mutants_of(
             '_, number, part = owner.split(".", 2)',
             'number, part = owner[7], owner[7:].lstrip("0123456789").lstrip(".")',
         ),
-        "The published name of layers.11",
+        "With a layer number of two digits",
         "hidden",
         "loading-places",
         AGREEMENT,
@@ -1661,7 +1660,7 @@ PLACES = mutants_of(
             "return sorted(name for name in tensors if name not in used)",
             "return sorted(plain for plain, name in stored.items() if name not in used)",
         ),
-        "Return them sorted, as the file has them",
+        "the list of names that are left is wrong",
         "hidden",
     ),
     (
@@ -1686,7 +1685,7 @@ PLACES = mutants_of(
         "numbers_shared_with_the_file",
         "lets the model use the tensors of the dict",
         ("parameter.copy_(found[name])", "parameter.data = found[name].to(parameter)"),
-        "share their numbers",
+        "once the model has been trained",
         "hidden",
     ),
     (
@@ -1757,7 +1756,7 @@ REFUSED = mutants_of(
             "        if value.numel() == parameter.numel():\n            value = value.reshape(parameter.shape)\n"
             "        if value.shape != parameter.shape:",
         ),
-        "When a matrix is 4 x 6 in place of 6 x 4",
+        "With a matrix that lies on its side",
         "hidden",
     ),
     (
