@@ -362,7 +362,7 @@ def fill_cases(draw: Draw) -> Iterator[Case]:
             "logits far below 0", sentence(draw, 4, 1), shift=-300.0, special=20.0, hint=hint
         )
         yield case("pieces that are almost equally likely", sentence(draw, 4, 1), 9, 1e-3)
-        yield case("pieces that are almost certain", sentence(draw, 4, 1), 9, 3.0)
+        yield case("pieces that are almost certain", sentence(draw, 4, 1), 9, 9.0)
     for _ in range(4):
         yield case("most left out", sentence(draw, draw.randint(1, 9), 1))
         for most in (1, 3, 7, 15):
