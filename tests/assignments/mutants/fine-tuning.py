@@ -152,7 +152,7 @@ MEANS = mutants_of(
         "senses_taken_for_words",
         "goes by the first letter of a sense, and fails for numbers",
         ("a == b for b", "str(a)[0] == str(b)[0] or a == 0 for b"),
-        "For senses that are numbers",
+        "names that differ in capitals alone",
         "hidden",
     ),
 )
@@ -327,7 +327,7 @@ MIX = mutants_of(
             "self.weights.softmax(dim=0)",
             "self.weights.exp() / self.weights.exp().sum()",
         ),
-        "For large weights",
+        "large weights",
         "hidden",
     ),
 )
@@ -649,21 +649,25 @@ SCALE = mutants_of(
     (
         "constant_feature_divided_by_zero",
         "divides by the deviation, whatever it is",
-        (
-            "torch.where(deviation > 0, deviation, torch.ones_like(deviation))",
-            "deviation",
-        ),
-        "Divide it by 1",
+        ("torch.where(same, torch.ones_like(deviation), deviation)", "deviation"),
+        "is divided by 1",
         "hidden",
     ),
     (
         "something_added_to_the_deviation",
         "adds a small number to the deviation",
         (
-            "torch.where(deviation > 0, deviation, torch.ones_like(deviation))",
+            "torch.where(same, torch.ones_like(deviation), deviation)",
             "deviation + 1e-6",
         ),
-        "For float64",
+        "with nothing added",
+        "hidden",
+    ),
+    (
+        "constant_found_by_its_deviation",
+        "divides by 1 where the deviation is 0, and by 7e-9 where rounding makes it so",
+        ("same = (train == train[0]).all(dim=0)", "same = deviation == 0"),
+        "ask the values whether they are the same",
         "hidden",
     ),
     (
@@ -1035,7 +1039,7 @@ BEST = mutants_of(
             "if offsets[first] is None or offsets[last] is None:",
             "kept = [i for i, place in enumerate(offsets) if place is not None]\n            if first < kept[0] or last > kept[-1]:",
         ),
-        "When a token amid the context is no part of an answer",
+        "a gap between them",
         "hidden",
     ),
 )
@@ -1273,7 +1277,7 @@ RESHAPED = mutants_of(
         "four_choices_typed_in",
         "lays four choices back, however many there are",
         ("reshape(B, C)", "reshape(-1, 4)"),
-        "must have shape",
+        "choice_logits raises",
         "hidden",
     ),
 )
@@ -1316,7 +1320,7 @@ CHOOSE = mutants_of(
             "logits.softmax(dim=1)",
             "logits.exp() / logits.exp().sum(dim=1, keepdim=True)",
         ),
-        "For large scores",
+        "large scores",
         "hidden",
     ),
 )
@@ -1447,7 +1451,7 @@ TRAIN = mutants_of(
         "everything_trainable_afterwards",
         "sets requires_grad of all parameters, also of those that had been held",
         (PUT_BACK, "    model.requires_grad_(True)\n"),
-        "Put it back",
+        "parameters that require gradients afterwards is wrong",
         "hidden",
     ),
     (
@@ -1457,7 +1461,7 @@ TRAIN = mutants_of(
             TRAINED,
             "model.requires_grad_(True)\n    model.encoder.requires_grad_(not frozen)\n    trained = [p for p in model.parameters() if p.requires_grad]",
         ),
-        "all of the encoder that may be trained",
+        "encoder.table that was not to be trained before",
         "hidden",
     ),
     (
@@ -1553,6 +1557,7 @@ TRAIN = mutants_of(
         ("for _ in range(epochs):", "for _ in range(epochs - 1):"),
         "finetune must return a list of",
         "visible",
+        "tuning-best",
     ),
     (
         "rate_typed_in_tuning",
@@ -1893,7 +1898,7 @@ def text_features(encoder, batches, special_ids):
             "scale": """def standardise(train, other):
     centre = train.mean(0, keepdim=True)
     width = ((train - centre) ** 2).mean(0, keepdim=True).sqrt()
-    width[width == 0] = 1
+    width[:, (train == train[0]).all(dim=0)] = 1
     return (train - centre) / width, (other - centre) / width""",
         },
     ),
@@ -1966,7 +1971,7 @@ def text_features(encoder, batches, special_ids):
     ),
     RightAnswer(
         "tuned_in_other_words",
-        "gives the optimizer all parameters, clears at the end, keeps the later of equal epochs, clips gradients",
+        "gives the optimizer all parameters, clears at the end, keeps the later of equal epochs",
         {
             "measure": """@torch.no_grad()
 def evaluate(model, batches):
@@ -1981,15 +1986,14 @@ def evaluate(model, batches):
     held = [p for p in model.encoder.parameters() if p.requires_grad] if frozen else []
     for parameter in held:
         parameter.requires_grad = False
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     optimizer.zero_grad()
     history, top, kept = [], None, {}
     for epoch in range(epochs):
-        for batch in random.Random(epoch).sample(train_batches, len(train_batches)):
+        for batch in train_batches:
             model.train()
             output = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
             torch.nn.CrossEntropyLoss()(output, batch["labels"]).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
         history.append(evaluate(model, validation_batches))

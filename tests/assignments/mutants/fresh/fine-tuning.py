@@ -264,6 +264,7 @@ LAYERS = [
 ]
 WORDS = "    words = (attention_mask & ~special).unsqueeze(-1).to(hidden.dtype)  # [B, T, 1]"
 MEAN = "    return (hidden * words).sum(dim=1) / words.sum(dim=1).clamp(min=1)"
+CONSTANT = "    deviation = torch.where(same, torch.ones_like(deviation), deviation)"
 FEATURES = (
     "            rows.append(mean_pool(encoder(ids, mask)[-1], ids, mask, special_ids))"
 )
@@ -317,7 +318,7 @@ POOLING = [
             "pool_text_of_one_text_squeezed",
             "squeezes, so that a batch of one text loses its first dimension",
             MEAN,
-            MEAN + ".squeeze(0)",
+            MEAN.replace("return ", "return (") + ").squeeze(0)",
         ),
         (
             "pool_without_words_takes_cls",
@@ -430,20 +431,20 @@ POOLING = [
         (
             "scale_deviation_plus_epsilon",
             "adds 1e-8 to the deviation instead of dividing constants by 1",
-            "    deviation = torch.where(deviation > 0, deviation, torch.ones_like(deviation))",
+            CONSTANT,
             "    deviation = deviation + 1e-8",
         ),
         (
             "scale_deviation_at_least_1e_6",
             "clamps deviations at 1e-6 instead of dividing constants by 1",
-            "    deviation = torch.where(deviation > 0, deviation, torch.ones_like(deviation))",
+            CONSTANT,
             "    deviation = deviation.clamp(min=1e-6)",
         ),
         (
             "scale_small_deviations_are_none",
             "takes features with a deviation below 1e-3 as constant",
-            "deviation > 0,",
-            "deviation > 1e-3,",
+            "(train == train[0]).all(dim=0)",
+            "deviation <= 1e-3",
         ),
         (
             "scale_constants_become_zero",
@@ -454,7 +455,7 @@ POOLING = [
         (
             "scale_one_constant_stops_all",
             "divides no feature by its deviation as soon as one is constant",
-            "    deviation = torch.where(deviation > 0, deviation, torch.ones_like(deviation))",
+            CONSTANT,
             "    if (deviation == 0).any():\n        deviation = torch.ones_like(deviation)",
         ),
         (
@@ -471,8 +472,8 @@ POOLING = [
         (
             "scale_constant_in_both",
             "takes as constant what is so in both tables together, so that the other texts decide",
-            "deviation > 0,",
-            "torch.cat([train, other]).std(dim=0, correction=0) > 0,",
+            "(train == train[0]).all(dim=0)",
+            "(torch.cat([train, other]) == train[0]).all(dim=0)",
         ),
         (
             "scale_clips_to_the_range_of_the_others",
@@ -488,8 +489,8 @@ POOLING = [
         (
             "scale_of_one_training_text",
             "corrects torch's N - 1, which is 0 for one training text",
-            "train.std(dim=0, correction=0)",
-            "train.std(dim=0) * ((len(train) - 1) / len(train)) ** 0.5",
+            "train.std(dim=0, correction=0)\n    same = (train == train[0]).all(dim=0)",
+            "train.std(dim=0) * ((len(train) - 1) / len(train)) ** 0.5\n    same = deviation == 0",
         ),
         (
             "scale_clips_at_ten",
