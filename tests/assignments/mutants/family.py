@@ -41,7 +41,8 @@ DISTILLATION = [
         RETURN_SOFT,
         "divergence.sum(dim=1) / mask.sum(dim=1).clamp(min=1)",
         SOFT,
-        "the temperature squared",
+        "The factor temperature squared is missing",
+        also=(EDGES,),
     ),
     wrong(
         "soft",
@@ -51,6 +52,7 @@ DISTILLATION = [
         "temperature",
         SOFT,
         "temperature squared",
+        also=(EDGES,),
     ),
     wrong(
         "soft",
@@ -80,7 +82,7 @@ DISTILLATION = [
         "student.log_softmax(dim=-1)",
         SOFT,
         "Divide the student's logits by the temperature, too",
-        also=(EDGES,),
+        also=(EDGES, TRAINED),
     ),
     wrong(
         "soft",
@@ -90,7 +92,7 @@ DISTILLATION = [
         "teacher.log_softmax(dim=-1)",
         SOFT,
         "Divide the teacher's logits by the temperature, too",
-        also=(EDGES,),
+        also=(EDGES, TRAINED),
     ),
     wrong(
         "soft",
@@ -109,7 +111,7 @@ DISTILLATION = [
         FILL_STUDENT,
         f"    temperature = max(int(temperature), 1)\n{FILL_STUDENT}",
         SOFT,
-        "the loss is wrong",
+        "With temperature 1.5 in float64, the loss of each sentence is wrong",
         "hidden",
         (EDGES,),
     ),
@@ -150,8 +152,8 @@ DISTILLATION = [
         RETURN_SOFT,
         "temperature**2 * divergence.sum() / mask.sum()",
         SOFT,
-        "must have shape [1]",
-        also=(EDGES, TRAINED),
+        "It is one number a sentence",
+        also=(EDGES,),
     ),
     wrong(
         "soft",
@@ -177,7 +179,7 @@ DISTILLATION = [
         EDGES,
         "nan",
         "hidden",
-        (SOFT, TRAINED),
+        also=(TRAINED,),
     ),
     wrong(
         "soft",
@@ -193,7 +195,7 @@ DISTILLATION = [
         EDGES,
         "contains nan",
         "hidden",
-        (SOFT, TRAINED),
+        also=(TRAINED,),
     ),
     wrong(
         "soft",
@@ -233,6 +235,7 @@ DISTILLATION = [
         EDGES,
         "the loss of each sentence is wrong",
         "hidden",
+        also=(SOFT,),
     ),
     wrong(
         "soft",
@@ -241,9 +244,8 @@ DISTILLATION = [
         LOG_P,
         "((teacher / temperature).softmax(dim=-1) + 1e-8).log()",
         EDGES,
-        "is wrong",
-        "hidden",
-        (SOFT,),
+        "A sentence of padding alone costs 0",
+        also=(SOFT,),
     ),
     wrong(
         "soft",
@@ -252,7 +254,7 @@ DISTILLATION = [
         LOG_Q,
         "(student / temperature).softmax(dim=-1).log()",
         SOFT,
-        "is wrong",
+        "the logarithm of a softmax is -inf",
         "hidden",
     ),
     wrong(
@@ -293,8 +295,21 @@ DISTILLATION = [
         "student = student.masked_fill_(",
         EDGES,
         "in-place",
-        also=(SOFT, TRAINED),
+        also=(SOFT,),
     ),
+]
+
+DISTILLATION += [
+    wrong(
+        "soft",
+        "soft_ready_made",
+        "takes torch's divergence",
+        PARTS,
+        "    parts = torch.nn.functional.kl_div(log_q, log_p, reduction='none', log_target=True)",
+        SOFT,
+        "which this assignment withholds",
+        also=(EDGES, TRAINED),
+    )
 ]
 
 HARD = "-right.masked_fill(~counted, 0).sum(dim=1) / counted.sum(dim=1)"
@@ -326,6 +341,7 @@ MIXTURE = [
         "(weight * soft + (1 - weight) * hard).mean(), hard",
         MIXED,
         "w is the share of the hard loss",
+        also=(TRAINED,),
     ),
     wrong(
         "mixed",
@@ -557,12 +573,23 @@ MAXSIM = [
     ),
     wrong(
         "late-interaction",
+        "maxsim_ready_made",
+        "takes the library's",
+        FILL_Q,
+        f"    from course_lib.family.colbert import maxsim as scored\n{FILL_Q}",
+        SCORES,
+        "which this assignment withholds",
+        also=(TIES,),
+    ),
+    wrong(
+        "late-interaction",
         "maxsim_minus_1e9",
         "fills in -1e9, so that an empty document has a score",
         FILL_PRODUCTS,
         "products.masked_fill(~document_mask[None, :, None], -1e9)",
         TIES,
         "has the score -inf",
+        also=(SCORES,),
     ),
     wrong(
         "late-interaction",
@@ -626,6 +653,7 @@ MAXSIM = [
         TIES,
         "the table of partners is wrong",
         "hidden",
+        also=(SCORES,),
     ),
     wrong(
         "late-interaction",
@@ -655,7 +683,8 @@ MAXSIM = [
         "    partners = places.expand(products.shape).gather(-1, partners[..., None])[..., 0]\n"
         "    return scores, partners",
         TIES,
-        "the partner is 1",
+        "counted with padding",
+        also=(SCORES,),
     ),
     wrong(
         "late-interaction",
@@ -697,6 +726,7 @@ MAXSIM = [
         SCORES,
         "is wrong",
         "hidden",
+        also=(TIES,),
     ),
 ]
 
@@ -1046,7 +1076,7 @@ CHOSEN = [
         "log_probs.masked_fill(~mask, 0)",
         "(log_probs * mask)",
         CHOICE,
-        "contains nan",
+        "What stands at padding may be any number",
         "hidden",
     ),
     wrong(
@@ -1234,7 +1264,7 @@ EXPERIMENT = [
         "experiment",
         "experiment_too_short",
         "stops after ten steps",
-        "range(300)",
+        "range(150)",
         "range(10)",
         TRAINED,
         "must be at most 0.03 nats",
@@ -1281,8 +1311,8 @@ SOFT_BY_TOKEN = """def soft_targets(student, teacher, mask, temperature):
         log_p = log_p.nan_to_num(neginf=0.0)
     u = torch.where(mask.unsqueeze(2), student, torch.zeros_like(student)) / temperature
     log_q = u - u.logsumexp(2, keepdim=True)
-    share = mask / mask.sum(1, keepdim=True).clamp(min=1)
-    return (temperature * temperature * share.to(u.dtype)[:, :, None] * p * (log_p - log_q)).sum((1, 2))"""
+    share = mask.to(u.dtype) / mask.sum(1, keepdim=True).clamp(min=1)
+    return (temperature * temperature * share[:, :, None] * p * (log_p - log_q)).sum((1, 2))"""
 MIXED_BY_TORCH = """def mixed_loss(soft, logits, labels, weight):
     B, T, V = logits.shape
     safe = torch.where((labels == -1)[:, :, None], torch.zeros_like(logits), logits)
