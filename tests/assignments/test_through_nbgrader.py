@@ -51,6 +51,7 @@ SAMPLE = {
     "attention": ["entropy_in_bits", "ready_made_attention"],
     "bert": ["dropout_after_gelu", "loaded_by_load_state_dict"],
     "capstone": ["specials_left_out_after_the_softmax", "guesses_by_sorting"],
+    "family": ["soft_whole_temperatures", "one_by_one"],
     "fine-tuning": ["test_set_seen_in_fitting", "tuned_in_other_words"],
     "pretraining": ["draws_for_random_and_kept", "step_in_other_words"],
     "sentence-bert": ["nan_times_zero", "losses_by_hand"],

@@ -24,6 +24,7 @@ from course_tools.grading.assignments.mutants import (
     load_cases,
     run_cases,
 )
+from course_tools.grading.assignments.release import assignments
 from course_tools.grading.run.assignment import Assignment, load
 from course_tools.grading.run.execute import Transcript
 from course_tools.grading.sandbox.sandbox import Limits, Worker
@@ -31,17 +32,7 @@ from course_tools.grading.sandbox.sandbox import Limits, Worker
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-ALL = (
-    "attention",
-    "transformer",
-    "wordpiece",
-    "bert",
-    "pretraining",
-    "fine-tuning",
-    "sentence-bert",
-    "capstone",
-)
-GRADED = ALL if WHOLE else ("attention",)
+GRADED = assignments(ROOT) if WHOLE else ("attention",)
 #: Of the wrong and right answers, every n-th is graded behind the wall, too, and those
 #: of which words are stated.
 EVERY = 36
