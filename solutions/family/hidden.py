@@ -292,8 +292,8 @@ class Causal:
         self.rows, self.pad, self.dtype, self.calls = rows, pad, dtype, 0
 
     def logits(self, ids):
-        place = torch.arange(1, ids.shape[1] + 1, device=ids.device)[:, None]
-        seen = torch.tanh((self.word[ids] * place).cumsum(1) / 3)
+        order = torch.arange(1, ids.shape[1] + 1, device=ids.device)
+        seen = torch.tanh((self.word[ids] * order[:, None]).cumsum(1) / 3)
         return (seen @ self.out).to(self.dtype)
 
     def __call__(self, ids):
@@ -317,11 +317,11 @@ def answer_log_probs(model, prompt, answers, pad):
     device = model.word.device
     table = torch.zeros(len(answers), longest, dtype=model.dtype, device=device)
     mask = torch.zeros(len(answers), longest, device=device) > 0
-    for a, answer in enumerate(answers):
-        for t, index in enumerate(answer):
-            before = torch.tensor([prompt + answer[:t]], device=device)
-            table[a, t] = normalised(model.logits(before)[0, -1].double())[index]
-            mask[a, t] = True
+    for row, answer in enumerate(answers):
+        for place, word in enumerate(answer):
+            before = torch.tensor([prompt + answer[:place]], device=device)
+            log_probs = normalised(model.logits(before)[0, -1].double())
+            table[row, place], mask[row, place] = log_probs[word], True
     return table, mask
 
 
