@@ -555,6 +555,9 @@ for longest, wanted, why in (
         f"With longest {longest} ({why}), (prompt, kept)",
         "Leave out whole shots, the first one first, until it fits.",
     )
+assert len(SHOTS) == 3, (
+    "build_prompt must leave the caller's shots as they were; yours takes some out of the list."
+)
 try:
     answer = build_prompt([1], SHOTS, [2, 4], 0, 2)
 except ValueError:

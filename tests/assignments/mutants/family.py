@@ -851,8 +851,7 @@ PROMPTS = [
         "        shots.pop(0)\n"
         "    shown = [[",
         BUILD,
-        "must leave its input as it was",
-        "hidden",
+        "must leave the caller's shots as they were",
     ),
     wrong(
         "few-shot",
@@ -1469,3 +1468,6 @@ RIGHT_ANSWERS = [
         {"experiment": EXPERIMENT_BY_LBFGS},
     ),
 ]
+
+#: Where an answer's words are others across the bridge.
+ACROSS = {"soft_fills_the_caller_s": {"distillation-edges": "in-place operation"}}
