@@ -12,10 +12,10 @@ from house import ROOT, library_modules, relative, tracked_files
 
 #: Of each measure: what the design asks for, and what it may be at most today.
 BUDGET = {
-    "lines of course_lib": (16_000, 23_204),
-    "lines of course_lab": (8_500, 18_587),
-    "lines of course_tools": (11_000, 15_723),
-    "lines of tests": (33_000, 53_669),
+    "lines of course_lib": (16_000, 23_208),
+    "lines of course_lab": (8_500, 18_605),
+    "lines of course_tools": (11_000, 15_874),
+    "lines of tests": (33_000, 53_821),
     "modules below course_lib.bert.model": (8, 8),
     "entries in course_lib": (18, 18),
 }

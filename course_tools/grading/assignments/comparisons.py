@@ -64,6 +64,15 @@ def compares(source: str) -> bool:
     return WRITTEN.search(source) is not None
 
 
+def asked_of(source: str) -> set[str]:
+    """The names of the notebook that a cell's comparisons use."""
+    found: set[str] = set()
+    for packed, label, _ in WRITTEN.findall(source):
+        one = _scope(packed)["COMPARISONS"][label]
+        found |= {one.name, *one.given}
+    return found
+
+
 @functools.cache
 def expected(source: str) -> dict[str, Any]:
     """What the references of a test cell give, told where no student's code runs."""

@@ -76,6 +76,10 @@ class Outcome:
     student: dict[str, Mark] = field(default_factory=dict)
     grader: dict[str, Mark] = field(default_factory=dict)
 
+    def beside(self, other: "Outcome") -> "Outcome":
+        """These marks, and another's where there are none."""
+        return Outcome(other.student | self.student, other.grader | self.grader)
+
 
 def load_cases(
     name: str, root: Path = Path()
@@ -139,7 +143,7 @@ def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, O
     """Run an assignment's mutants and right answers, or read the last equal run."""
     library = Path(__file__).parent
     modules = ["mutants", "mutants_run", "source", "student_checks", "withheld"]
-    modules += ["guard", "comparing", "comparisons", "parting"]
+    modules += ["guard", "comparing", "comparisons", "parting", "reach"]
     code = digest_of_code([library / f"{module}.py" for module in modules], False)
     packages = [version(package) for package in ("torch", "nbgrader", "ipython")]
     state = [platform.python_version(), *packages, cases_key(name, root), code]

@@ -3,7 +3,9 @@
 Cells run in an IPython shell: a kernel for each case would take minutes. A case differs
 from the reference in one cell or a few, and up to the first of these in nothing. So the
 reference runs once, cell by cell, and in front of each cell a process is forked for
-every case whose first change is there: it goes on from the state that it finds.
+every case whose first change is there: it goes on from the state that it finds, and
+runs the test cells that its changes can reach
+(:mod:`course_tools.grading.assignments.reach`); the others have the reference's marks.
 
 A case is marked twice, as the student's own tests see it and as the grader does. A test
 cell that hides tests runs as the student has it; if it passes, the hidden tests run
@@ -49,6 +51,7 @@ from course_tools.grading.assignments.mutants import (
     change,
     load_cases,
 )
+from course_tools.grading.assignments.reach import is_test, reached
 from course_tools.grading.assignments.source import (
     AssignmentError,
     is_demonstration,
@@ -231,7 +234,8 @@ def in_processes(
     """Run cases, and before them the reference, on which all stand."""
     here, processes = Sitting(told(notebook)), Cases(at_once)
     processes.start(REFERENCE, lambda: run_from_the_start(notebook))
-    processes.end_all()
+    reference = Outcome(**processes.end_all()[REFERENCE])
+    cells = code_cells(notebook)
     begins = {name: first_change(notebook, changes) for name, changes in cases.items()}
     for place, cell in enumerate(both_versions(notebook, {})):
         if place > max(begins.values(), default=-1):
@@ -239,9 +243,12 @@ def in_processes(
         for name in (name for name, begin in begins.items() if begin == place):
 
             def rest(place: int = place, changes: Changes = cases[name]) -> Outcome:
-                for versions in both_versions(notebook, changes)[place:]:
-                    here.run(*versions)
-                return here.outcome
+                changed = both_versions(notebook, changes)
+                within = reached(cells, [whole for _, whole in changed])
+                for visible, whole in changed[place:]:
+                    if not is_test(whole) or whole.metadata.nbgrader.grade_id in within:
+                        here.run(visible, whole)
+                return here.outcome.beside(reference)
 
             processes.start(name, rest)
         here.run(*cell)

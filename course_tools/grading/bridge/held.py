@@ -181,7 +181,11 @@ def transplant(mine: Any, theirs: Any, depth: int = 0) -> None:
 
 
 def _kept(mine: Any, theirs: Any, depth: int) -> Any:
-    """The old object with its new content if it is a container, else the new."""
+    """The old object with its new content if it is a container, else the new; a tuple
+    is new, and the containers in it are the old ones."""
+    if type(mine) is tuple is type(theirs) and len(mine) == len(theirs) and depth <= 40:
+        pairs = zip(mine, theirs, strict=True)
+        return tuple(_kept(old, new, depth + 1) for old, new in pairs)
     if isinstance(mine, list | dict | set) and type(mine) is type(theirs):
         transplant(mine, theirs, depth + 1)
         return mine

@@ -4,8 +4,8 @@ process, answers in another.
 What :mod:`course_tools.grading.assignments.mutants_run` does with one process is done
 here with two: the referee and the student's process run the reference together, step by
 step, and in front of each step both are forked for every case whose first change is
-there. So each case crosses the bridge once, and nothing before its first change is
-computed again. There is no wall around the two: what a wall changes is seen where some
+there. So each case crosses the bridge once, and no test is run that its changes do not
+reach. There is no wall around the two: what a wall changes is seen where some
 of the same answers are graded as a class.
 
 It forks, so it is a program of its own: ``python mutants_across.py ASSIGNMENT ROOT
@@ -26,6 +26,7 @@ import signal
 import socket
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ from course_tools.grading.assignments.mutants_run import (
     REFERENCE,
     SECONDS_PER_CASE,
     Cases,
+    code_cells,
 )
+from course_tools.grading.assignments.reach import reached
 from course_tools.grading.check.check_run import as_graded
 from course_tools.grading.run.assignment import Assignment, load
 from course_tools.grading.run.plan import steps
@@ -180,6 +183,13 @@ def run_across(name: str, root: Path, at_once: int) -> dict[str, Any]:
     mutants, right = load_cases(name, root)
     reference = plan(assignment, {})
     plans = {case.name: plan(assignment, case.changes) for case in [*mutants, *right]}
+    whole = code_cells(assignment.instructor)
+    within = {
+        case.name: reached(
+            whole, code_cells(change(assignment.instructor, case.changes))
+        )
+        for case in [*mutants, *right]
+    }
     begins = {
         case: (
             [one == other for one, other in zip(reference, changed, strict=True)].index(
@@ -204,10 +214,12 @@ def run_across(name: str, root: Path, at_once: int) -> dict[str, Any]:
     for place, step in enumerate(reference[: max(begins.values()) + 1]):
         for case in (case for case, begin in begins.items() if begin == place):
             connection = pair.twin()
-            cases.start(
-                case,
-                lambda to=connection, rest=plans[case][place:]: pair.finish(to, rest),
-            )
+            rest = [
+                step
+                for step in plans[case][place:]
+                if step["kind"] != "test" or step["name"] in within[case]
+            ]
+            cases.start(case, partial(pair.finish, connection, rest))
             connection.close()
         marks |= pair.play(step)
     outcomes = cases.end_all()

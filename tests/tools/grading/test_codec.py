@@ -196,6 +196,20 @@ def test_what_a_function_changes_in_its_arguments_is_changed_here():
     assert (tensor.tolist(), items, inner) == ([1.0, 1.0], [1, 4], [])
 
 
+def test_what_is_changed_in_containers_within_tuples_is_changed_here():
+    """A comparing test hands over its calls as a list of (args, kwargs)."""
+
+    def change(calls: list) -> None:
+        for (words, (table, count)), _ in calls:
+            words.pop()
+            table["seen"] = count
+
+    pair = Pair({"change": change})
+    words, table = ["a", "b"], {}
+    pair.call("change", [((words, (table, 7)), {})])
+    assert (words, table) == (["a"], {"seen": 7})
+
+
 def test_an_error_arrives_as_the_builtin_one():
     class Own(KeyError):
         pass
