@@ -8,7 +8,7 @@ state say, reaches all.
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
@@ -45,7 +45,6 @@ def reached(cells: Sequence[NotebookNode], changed: Sequence[NotebookNode]) -> s
         known = {name for pair in new for text in pair for name in _defined(text)}
         statements = [(_defined(x), _used(x)) for text in others for x in _parts(text)]
         of_tests = {name: _used(text) for name, text in tests.items()}
-        from_tests = {name: _defined(text) for name, text in tests.items()}
     except SyntaxError:
         return {*tests}
     if any(SHARED.search(text) for _, text in new):
@@ -55,12 +54,24 @@ def reached(cells: Sequence[NotebookNode], changed: Sequence[NotebookNode]) -> s
         if more <= known:
             break
         known |= more
-    found = {name for name, used in of_tests.items() if used & known}
+    return with_what_they_use(
+        cells, {name for name, used in of_tests.items() if used & known}
+    )
+
+
+def with_what_they_use(
+    cells: Sequence[NotebookNode], names: Collection[str]
+) -> set[str]:
+    """Add to tests those that define what they use."""
+    tests = {
+        cell.metadata.nbgrader.grade_id: cell.source for cell in cells if is_test(cell)
+    }
+    defined = {name: _defined(text) for name, text in tests.items()}
+    wants = {name: _used(text) - defined[name] for name, text in tests.items()}
+    found = {*names}
     while True:
-        wanted = set[str]().union(
-            *(of_tests[name] - from_tests[name] for name in found)
-        )
-        more = {name for name, its in from_tests.items() if its & wanted}
+        wanted = set[str]().union(*(wants[name] for name in found))
+        more = {name for name, its in defined.items() if its & wanted}
         if more <= found:
             return found
         found |= more

@@ -4,9 +4,9 @@ process, answers in another.
 What :mod:`course_tools.grading.assignments.mutants_run` does with one process is done
 here with two: the referee and the student's process run the reference together, step by
 step, and in front of each step both are forked for every case whose first change is
-there. So each case crosses the bridge once, and no test is run that its changes do not
-reach. There is no wall around the two: what a wall changes is seen where some
-of the same answers are graded as a class.
+there. So each case crosses the bridge once: a wrong answer with the tests that refuse
+it, a right one with those that it can reach. There is no wall around the two: what a
+wall changes is seen where some of the same answers are graded as a class.
 
 It forks, so it is a program of its own: ``python mutants_across.py ASSIGNMENT ROOT
 AT_ONCE`` in an empty folder.
@@ -39,6 +39,7 @@ from course_tools.grading.assignments.mutants import (
     Mark,
     Outcome,
     change,
+    load_across,
     load_cases,
 )
 from course_tools.grading.assignments.mutants_run import (
@@ -48,7 +49,7 @@ from course_tools.grading.assignments.mutants_run import (
     Cases,
     code_cells,
 )
-from course_tools.grading.assignments.reach import reached
+from course_tools.grading.assignments.reach import reached, with_what_they_use
 from course_tools.grading.check.check_run import as_graded
 from course_tools.grading.run.assignment import Assignment, load
 from course_tools.grading.run.plan import steps
@@ -184,12 +185,15 @@ def run_across(name: str, root: Path, at_once: int) -> dict[str, Any]:
     reference = plan(assignment, {})
     plans = {case.name: plan(assignment, case.changes) for case in [*mutants, *right]}
     whole = code_cells(assignment.instructor)
-    within = {
-        case.name: reached(
-            whole, code_cells(change(assignment.instructor, case.changes))
-        )
-        for case in [*mutants, *right]
+    stated = load_across(name, root)
+    asked = {
+        case.name: {case.cell, *case.also_fails, *stated.get(case.name, ())}
+        for case in mutants
     }
+    for case in right:
+        changed = code_cells(change(assignment.instructor, case.changes))
+        asked[case.name] = reached(whole, changed)
+    within = {case: with_what_they_use(whole, tests) for case, tests in asked.items()}
     begins = {
         case: (
             [one == other for one, other in zip(reference, changed, strict=True)].index(

@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[3]
 GRADED = assignments(ROOT) if WHOLE else ("attention",)
 #: Of the wrong and right answers, every n-th is graded behind the wall, too, and those
 #: of which words are stated.
-EVERY = 36
+EVERY = 72
 #: Numbers in what a test says, which may be drawn, or differ in a digit on another
 #: machine.
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
