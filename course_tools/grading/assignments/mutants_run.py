@@ -234,7 +234,13 @@ def in_processes(
     """Run cases, and before them the reference, on which all stand."""
     here, processes = Sitting(told(notebook)), Cases(at_once)
     processes.start(REFERENCE, lambda: run_from_the_start(notebook))
-    reference = Outcome(**processes.end_all()[REFERENCE])
+    told_of = processes.end_all()[REFERENCE]
+    reference = Outcome(
+        **{
+            who: {cell: Mark(**mark) for cell, mark in marks.items()}
+            for who, marks in told_of.items()
+        }
+    )
     cells = code_cells(notebook)
     begins = {name: first_change(notebook, changes) for name, changes in cases.items()}
     for place, cell in enumerate(both_versions(notebook, {})):
