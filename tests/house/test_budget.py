@@ -15,7 +15,7 @@ BUDGET = {
     "lines of course_lib": (16_000, 23_208),
     "lines of course_lab": (8_500, 18_605),
     "lines of course_tools": (11_000, 15_891),
-    "lines of tests": (33_000, 53_822),
+    "lines of tests": (33_000, 53_825),
     "modules below course_lib.bert.model": (8, 8),
     "entries in course_lib": (18, 18),
 }
