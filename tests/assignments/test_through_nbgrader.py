@@ -62,8 +62,8 @@ SAMPLE = {
 #: What `make test` grades: the quickest, and one that ships weights. Both have hidden
 #: tests and demonstrations.
 REPRESENTATIVES = ("wordpiece", "sentence-bert")
-# Under stock nbgrader each comparing test starts a Python of its own, two minutes of
-# processor time an assignment: these five have tests and answers of every kind.
+# Under stock nbgrader each comparing test starts a Python of its own, so that all nine
+# would take too long. Draws of chance and watched trainings are in none of the five.
 WHOLE_SAMPLE = ("attention", "capstone", "family", *REPRESENTATIVES)
 GRADED = WHOLE_SAMPLE if WHOLE else REPRESENTATIVES
 

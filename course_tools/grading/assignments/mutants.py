@@ -76,6 +76,16 @@ class Outcome:
     student: dict[str, Mark] = field(default_factory=dict)
     grader: dict[str, Mark] = field(default_factory=dict)
 
+    @classmethod
+    def read(cls, stored: dict[str, dict[str, Any]]) -> "Outcome":
+        """Read the marks of a case back from JSON."""
+        return cls(
+            **{
+                who: {cell: Mark(**mark) for cell, mark in marks.items()}
+                for who, marks in stored.items()
+            }
+        )
+
     def beside(self, other: "Outcome") -> "Outcome":
         """These marks, and another's where there are none."""
         return Outcome(other.student | self.student, other.grader | self.grader)
@@ -155,10 +165,7 @@ def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, O
         if not cached.exists():
             write_whole(cached, _run_anew(name, root, processes))
     outcomes = json.loads(cached.read_text(encoding="utf-8"))
-    for outcome in outcomes.values():
-        for who, marks in outcome.items():
-            outcome[who] = {cell: Mark(**mark) for cell, mark in marks.items()}
-    return {case: Outcome(**outcome) for case, outcome in outcomes.items()}
+    return {case: Outcome.read(stored) for case, stored in outcomes.items()}
 
 
 def _run_anew(name: str, root: Path, processes: int) -> str:

@@ -51,12 +51,14 @@ from course_tools.grading.assignments.mutants import (
     change,
     load_cases,
 )
-from course_tools.grading.assignments.reach import is_test, reached
+from course_tools.grading.assignments.reach import reached
 from course_tools.grading.assignments.source import (
     AssignmentError,
     is_demonstration,
     read_source,
 )
+from course_tools.grading.check.check_structure import grade_id
+from course_tools.grading.run.plan import role
 
 SECONDS_PER_CASE = 60  # of processor time: a busy machine makes no answer wrong
 PATIENCE = 60  # times as long by the clock, for a case that waits instead of working
@@ -234,13 +236,7 @@ def in_processes(
     """Run cases, and before them the reference, on which all stand."""
     here, processes = Sitting(told(notebook)), Cases(at_once)
     processes.start(REFERENCE, lambda: run_from_the_start(notebook))
-    told_of = processes.end_all()[REFERENCE]
-    reference = Outcome(
-        **{
-            who: {cell: Mark(**mark) for cell, mark in marks.items()}
-            for who, marks in told_of.items()
-        }
-    )
+    reference = Outcome.read(processes.end_all()[REFERENCE])
     cells = code_cells(notebook)
     begins = {name: first_change(notebook, changes) for name, changes in cases.items()}
     for place, cell in enumerate(both_versions(notebook, {})):
@@ -252,7 +248,7 @@ def in_processes(
                 changed = both_versions(notebook, changes)
                 within = reached(cells, [whole for _, whole in changed])
                 for visible, whole in changed[place:]:
-                    if not is_test(whole) or whole.metadata.nbgrader.grade_id in within:
+                    if role(whole) != "test" or grade_id(whole) in within:
                         here.run(visible, whole)
                 return here.outcome.beside(reference)
 

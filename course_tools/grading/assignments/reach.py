@@ -8,23 +8,18 @@ state say, reaches all.
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade, is_solution
 
 from course_tools.grading.assignments.comparisons import asked_of
+from course_tools.grading.run.plan import role
 
 #: What may change more than the names that a cell defines.
 SHARED = re.compile(
     r"seed|rng_state|\bset_|[sg]etattr|globals|builtins|__(?!init__)[a-z]|course_|import"
     r"|\b(?:torch|math|random|F|nn)(?:\.\w+)+ *=[^=]"
 )
-
-
-def is_test(cell: NotebookNode) -> bool:
-    """Tell a cell that marks answers and is none."""
-    return is_grade(cell) and not is_solution(cell)
 
 
 def reached(cells: Sequence[NotebookNode], changed: Sequence[NotebookNode]) -> set[str]:
@@ -35,58 +30,57 @@ def reached(cells: Sequence[NotebookNode], changed: Sequence[NotebookNode]) -> s
     cells, changed
         The code cells of the reference, and the same with an answer in them.
     """
-    tests = {
-        cell.metadata.nbgrader.grade_id: cell.source for cell in cells if is_test(cell)
-    }
-    others = [cell.source for cell in cells if not is_test(cell)]
+    tests = _tests(cells)
     pairs = zip(cells, changed, strict=True)
     new = [(old.source, it.source) for old, it in pairs if old.source != it.source]
     try:
-        known = {name for pair in new for text in pair for name in _defined(text)}
-        statements = [(_defined(x), _used(x)) for text in others for x in _parts(text)]
-        of_tests = {name: _used(text) for name, text in tests.items()}
+        known = {n for pair in new for text in pair for n in _defined(ast.parse(text))}
     except SyntaxError:
         return {*tests}
     if any(SHARED.search(text) for _, text in new):
         return {*tests}
+    others = [ast.parse(cell.source) for cell in cells if role(cell) != "test"]
+    statements = [
+        (_defined(part), _used(part)) for tree in others for part in tree.body
+    ]
     while True:
         more = {name for its, used in statements if used & known for name in its}
         if more <= known:
             break
         known |= more
-    return with_what_they_use(
-        cells, {name for name, used in of_tests.items() if used & known}
-    )
+    found = {name for name, (_, used) in tests.items() if used & known}
+    return with_what_they_use(cells, found)
 
 
 def with_what_they_use(
     cells: Sequence[NotebookNode], names: Collection[str]
 ) -> set[str]:
     """Add to tests those that define what they use."""
-    tests = {
-        cell.metadata.nbgrader.grade_id: cell.source for cell in cells if is_test(cell)
-    }
-    defined = {name: _defined(text) for name, text in tests.items()}
-    wants = {name: _used(text) - defined[name] for name, text in tests.items()}
-    found = {*names}
+    tests, found = _tests(cells), {*names}
     while True:
-        wanted = set[str]().union(*(wants[name] for name in found))
-        more = {name for name, its in defined.items() if its & wanted}
+        wanted = {n for test in found for n in tests[test][1] - tests[test][0]}
+        more = {name for name, (defined, _) in tests.items() if defined & wanted}
         if more <= found:
             return found
         found |= more
 
 
-def _parts(source: str) -> Iterator[str]:
-    """The statements of a cell, each as a text of its own."""
-    for statement in ast.parse(source).body:
-        yield ast.unparse(statement)
+def _tests(cells: Sequence[NotebookNode]) -> dict[str, tuple[set[str], set[str]]]:
+    """By test cell, the names that it defines and those that it uses."""
+    return {
+        cell.metadata.nbgrader.grade_id: (
+            _defined(tree := ast.parse(cell.source)),
+            _used(tree) | asked_of(cell.source),
+        )
+        for cell in cells
+        if role(cell) == "test"
+    }
 
 
-def _defined(source: str) -> set[str]:
-    """The names that a text defines for what comes after it."""
+def _defined(tree: ast.Module | ast.stmt) -> set[str]:
+    """The names that a cell or a statement defines for what comes after it."""
     found = set[str]()
-    for statement in ast.parse(source).body:
+    for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
         function = isinstance(statement, ast.FunctionDef | ast.ClassDef)
         for node in [statement] if function else ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -98,10 +92,10 @@ def _defined(source: str) -> set[str]:
     return found
 
 
-def _used(source: str) -> set[str]:
-    """The names that a text has, those that it writes as texts among them."""
-    found = asked_of(source)
-    for node in ast.walk(ast.parse(source)):
+def _used(tree: ast.AST) -> set[str]:
+    """The names in a cell or a statement, those that it writes as texts among them."""
+    found = set[str]()
+    for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -33,8 +33,8 @@ class Mark:
 #: round has seen may not be told.
 TRIED = (
     " It compares your answer with a reference on many other inputs: other sizes, the"
-    " edges of what the task says, other number types; also gradients, and whether"
-    " inputs stay as they were."
+    " edges of what the task says and, where there are any, other number types and"
+    " gradients; and it looks whether inputs stay as they were."
 )
 
 

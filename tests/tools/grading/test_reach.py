@@ -3,7 +3,7 @@
 from cases import for_each
 from nbformat.v4 import new_code_cell
 
-from course_tools.grading.assignments.reach import reached
+from course_tools.grading.assignments.reach import reached, with_what_they_use
 
 ANSWER = "def double(x):\n    return 2 * x"
 
@@ -48,3 +48,18 @@ def test_a_change_reaches_what_names_it_and_all_if_it_touches_what_is_shared(
 
 def test_what_changes_nothing_reaches_nothing():
     assert reached(cells(), cells()) == set()
+
+
+def test_a_test_goes_with_those_that_define_what_it_uses():
+    def test(name: str, source: str):
+        mark = {"grade_id": name, "grade": True, "solution": False}
+        return new_code_cell(source, metadata={"nbgrader": mark})
+
+    tests = [
+        test("ranks", "def ranks(x):\n    return sorted(x)\n\nassert ranks([])"),
+        test("rows", "rows = [1]\nassert rows"),
+        test("spread", "spread = ranks"),
+        test("experiment", "rows = [2]\nassert spread(rows) == rows"),
+    ]
+    found = with_what_they_use(tests, {"experiment"})
+    assert found == {"experiment", "spread", "ranks"}
