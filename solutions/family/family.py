@@ -463,7 +463,10 @@ def check_maxsim(seed, lengths, sizes, what):
         ),
     )
     check_shape(
-        partners, [Q, N, T], f"{what}, the partners", "One for each token of the query."
+        partners,
+        [Q, N, T],
+        f"{what}, the table of partners",
+        "One for each token of the query.",
     )
     wanted = torch.full((Q, N, T), -1, device=device)
     for q, length in enumerate(lengths[0]):
@@ -476,7 +479,7 @@ def check_maxsim(seed, lengths, sizes, what):
     check_close(
         partners,
         wanted,
-        f"{what}, the partners",
+        f"{what}, the table of partners",
         "A token of the query that is padding has the partner -1.",
     )
 
