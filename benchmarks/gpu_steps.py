@@ -208,6 +208,7 @@ def race_once(settings: Bert, mode: str, compiled: tuple[bool, bool]) -> dict[st
     import torch
     from side_by_side import peak_bytes, race
 
+    from course_lib.training.cpu import speed_up
     from course_lib.training.loop import device
 
     # else its limit on compilations of one function counts those of earlier races
@@ -215,7 +216,8 @@ def race_once(settings: Bert, mode: str, compiled: tuple[bool, bool]) -> dict[st
     where, name, options = device(), settings.precision, bert.Settings()
     vocab = options.base_vocab if settings.size == "base" else options.vocab
     batch = bert_sides.make_batch(settings.batch, settings.length, vocab, False, where)
-    ours = bert_sides.Ours(bert.make_ours(options, settings.size, bert.DROPOUT, where))
+    model = bert.make_ours(options, settings.size, bert.DROPOUT, where)
+    ours = bert_sides.Ours(speed_up(model))
     sides = (ours, bert_sides.Transformers(ours.model))
     bert_sides.check_same(*sides, batch, name, where)
     steps = [bert.steps_of(side, mode, batch, name, where) for side in sides]
@@ -759,7 +761,7 @@ STEPS = {
     "grading": Step(
         "course grade, with a worker that has the GPU",
         2,
-        0.5,
+        1.25,
         GRADER,
         Grading(),
         Grading("cpu", "wordpiece", "gpu or cpu"),
@@ -777,7 +779,7 @@ STEPS = {
     "words": Step(
         "a Transformer and a GRU, a word at a time and all at once",
         2,
-        0.25,
+        0.5,
         f"{LIBRARY} matplotlib",
         Words(),
         Words("cpu", (3, 5), 2, 1),
@@ -786,7 +788,7 @@ STEPS = {
     "pretraining": Step(
         "mini and small, pre-trained for half a minute",
         2,
-        5.5,
+        4.5,
         LIBRARY,
         Pretraining(),
         Pretraining("cpu", ("tiny",), ("wikitext2_raw",), None, 2, 200, 8),

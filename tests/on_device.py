@@ -3,8 +3,9 @@
 The library's tests make tensors and models where torch puts them, on the CPU.
 `OnDevice` puts both on a device, and nothing else: what the library makes stays where
 the library puts it, so that a `device=` which it forgot is an error. A test itself may
-compute with tensors of both and compare them. Numbers that are drawn without a
-generator of the device are drawn on the CPU: a test sees those that it sees there.
+compute with tensors of both, give them to a model and compare them. Numbers that are
+drawn without a generator of the device are drawn on the CPU: a test sees those that it
+sees there.
 """
 
 import sys
@@ -17,11 +18,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import (
     register_module_buffer_registration_hook,
+    register_module_forward_pre_hook,
     register_module_parameter_registration_hook,
 )
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils.weak import WeakIdKeyDictionary
 
 TESTS = str(Path(__file__).parent)
 FACTORIES = {*_device_constructors(), torch.from_numpy}
@@ -44,6 +47,7 @@ class OnDevice(TorchFunctionMode):
         self.device = torch.device(device)
         self.computed = 0  # calls of torch whose result lies there
         self._hooks: list[Any] = []
+        self._owned = WeakIdKeyDictionary()  # a parameter of two modules stays one
         self._assert_close = torch.testing.assert_close
 
     def __enter__(self) -> "OnDevice":
@@ -54,6 +58,7 @@ class OnDevice(TorchFunctionMode):
             register_module_buffer_registration_hook(
                 lambda module, name, buffer: self._own(buffer)
             ),
+            register_module_forward_pre_hook(self._bring_inputs),
         ]
         torch.testing.assert_close = partial(self._assert_close, check_device=False)
         super().__enter__()
@@ -112,6 +117,15 @@ class OnDevice(TorchFunctionMode):
     def _bring(self, tensor: Tensor) -> Tensor:
         return tensor.to(self.device) if tensor.device.type == "cpu" else tensor
 
+    def _bring_inputs(self, module: nn.Module, inputs: tuple[Any, ...]) -> Any:
+        """What a test gives a model by position. Between the two there is torch."""
+        caller = sys._getframe(1)
+        while caller.f_code.co_filename == nn.modules.module.__file__:
+            caller = caller.f_back
+        if caller.f_code.co_filename.startswith(TESTS):
+            return tree_map_only(Tensor, self._bring, inputs)
+        return None
+
     def _is_given_another_s_generator(self, kwargs: Mapping[str, Any]) -> bool:
         generator, device = kwargs.get("generator"), kwargs.get("device")
         return (
@@ -142,9 +156,11 @@ class OnDevice(TorchFunctionMode):
         stays as it is."""
         if tensor is None or tensor.device.type in (self.device.type, "meta"):
             return tensor
-        moved = self._move(tensor)
-        return (
-            nn.Parameter(moved, tensor.requires_grad)
-            if isinstance(tensor, nn.Parameter)
-            else moved
-        )
+        if tensor not in self._owned:
+            moved = self._move(tensor)
+            self._owned[tensor] = (
+                nn.Parameter(moved, tensor.requires_grad)
+                if isinstance(tensor, nn.Parameter)
+                else moved
+            )
+        return self._owned[tensor]

@@ -42,3 +42,18 @@ def test_only_what_is_computed_on_the_device_counts(meta):
     assert meta.computed == 1
     torch.ones(2, device="cpu") + 1
     assert meta.computed == 1
+
+
+def test_what_a_test_gives_a_model_is_brought_there(meta):
+    layer = nn.Linear(2, 2)
+    there = causal_mask(2).float()  # made by the library, and so on the CPU
+    assert layer(there).device.type == "meta"
+
+
+def test_a_parameter_of_two_modules_stays_one(meta):
+    with torch._C.DisableTorchFunction():
+        shared = nn.Parameter(torch.ones(2, 2, device="cpu"))
+    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+    first.weight = second.weight = shared
+    assert first.weight is second.weight
+    assert first.weight.device.type == "meta"

@@ -113,6 +113,7 @@ def worker_settings(home: str) -> dict[str, str]:
         "PATH": "/usr/bin:/bin",
         "HOME": home,
         "TMPDIR": home,
+        "USER": "worker",  # some ask at import, and no wall has a list of users
         "LANG": "C.UTF-8",
         "PYTHONPATH": str(ROOT),
         "PYTHONHASHSEED": "0",

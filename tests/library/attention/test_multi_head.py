@@ -232,6 +232,7 @@ class TestArguments:
         assert_near(output(mask=PADDING, causal=True), both, 1e-12)
         assert not torch.allclose(output(causal=True), both)
 
+    @pytest.mark.cpu  # on a GPU no mask is looked at
     @pytest.mark.parametrize("return_weights", [False, True])
     def test_a_mask_that_leaves_nothing_once_joined_with_the_causal_one_is_refused(
         self, return_weights
@@ -269,6 +270,7 @@ class TestArguments:
         with pytest.raises(TypeCheckError):
             make()(numbers(B, T, D), mask=torch.zeros(B, T, T))
 
+    @pytest.mark.cpu  # on a GPU no mask is looked at
     @pytest.mark.parametrize("return_weights", [False, True])
     def test_a_query_that_may_attend_to_nothing_is_refused_in_words(
         self, return_weights

@@ -192,9 +192,9 @@ class TestTheirs:
             tmp_path, output_loading_info=True
         )
         assert not any(told.values()), told
-        same(ours, theirs.eval())
+        same(ours.double(), theirs.double().eval())
         assert theirs.config.to_dict()["architectures"] == [kind.__name__]
-        automatic = transformers.AutoModel.from_pretrained(tmp_path).eval()
+        automatic = transformers.AutoModel.from_pretrained(tmp_path).double().eval()
         same(ours if kind is BertModel else ours.bert, automatic)
 
     @BOTH

@@ -63,7 +63,7 @@ def test_an_entity_is_hidden_whole_or_not_at_all_and_the_rate_stays():
     hidden = (masked == 4)[:, 10:13]
     assert torch.equal(hidden.all(1), hidden.any(1))
     assert 0.2 < hidden.float().mean() < 0.4
-    assert (labels != IGNORE).float().mean() == pytest.approx(0.3, abs=0.02)
+    assert (labels != IGNORE).float().mean().item() == pytest.approx(0.3, abs=0.02)
 
 
 def test_the_natural_order_gives_the_causal_mask():

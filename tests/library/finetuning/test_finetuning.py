@@ -31,6 +31,7 @@ from course_lib.finetuning.heads import (
     TokenClassifier,
 )
 from course_lib.finetuning.task_model import looking
+from course_lib.training.batches import to_device
 from course_lib.wordpiece.tokenizer import WordPiece
 
 TOKENIZER = tiny_tokenizer("jim hen ##son was a puppet ##er who what .", WordPiece)
@@ -198,7 +199,7 @@ def test_loss_and_accuracy_do_not_depend_on_batches(kind):
     total = terms = right = guesses = 0.0
     model.eval()
     for example in examples:
-        batch = collate([example])
+        batch = to_device(collate([example]), next(model.parameters()).device)
         logits = model(batch.input_ids, batch.attention_mask, batch.token_type_ids)
         loss, count = model.loss_sum(logits, batch.labels)
         total, terms = total + loss.item(), terms + float(count)

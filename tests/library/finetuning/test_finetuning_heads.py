@@ -203,9 +203,9 @@ def test_a_checkpoint_of_ours_loads_with_transformers(kind, tmp_path):
     )
     assert not any(told.values()), told
     close(
-        logits_of(ours(**batch.inputs())),
-        logits_of(theirs.eval()(**batch.inputs())),
-        1e-5,
+        logits_of(ours.double()(**batch.inputs())),
+        logits_of(theirs.double().eval()(**batch.inputs())),
+        1e-12,
     )
     if not ours.fixed_labels:
         assert theirs.config.id2label == dict(enumerate(ours.labels))

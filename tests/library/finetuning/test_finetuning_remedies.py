@@ -14,6 +14,7 @@ from course_lib.finetuning.averaging import exchange, keep_average
 from course_lib.finetuning.examples import collate
 from course_lib.finetuning.finetune import FineTuningConfig, evaluate, finetune
 from course_lib.finetuning.losses import consistency_loss, disagreement, task_loss
+from course_lib.training.batches import to_device
 
 
 def test_disagreement_is_the_mean_of_both_divergences():
@@ -35,10 +36,15 @@ def test_disagreement_is_the_mean_of_both_divergences():
     assert_near(disagreement(first, second), (there + back) / 2, 1e-12, 1e-12)
 
 
+def beside(model, examples):
+    """A batch where the model is, as training gives it."""
+    return to_device(collate(examples), next(model.parameters()).device)
+
+
 @pytest.mark.parametrize("kind", ["classes", "choices"])
 def test_without_dropout_a_model_agrees_with_itself(kind):
     model = model_of(kind, config=STEADY).double().train()
-    batch = collate(examples_of(kind))
+    batch = beside(model, examples_of(kind))
     alone, count = task_loss(model, batch)
     both, same_count = consistency_loss(model, batch, weight=2.5)
     assert_near(both, alone, 0, 1e-12)
@@ -48,7 +54,8 @@ def test_without_dropout_a_model_agrees_with_itself(kind):
 def test_with_dropout_both_passes_and_their_disagreement_are_added_up():
     """The halves of one doubled batch draw their own dropout: the same draws, taken
     apart, give the same loss."""
-    model, batch = model_of("classes").double().train(), collate(examples_of("classes"))
+    model = model_of("classes").double().train()
+    batch = beside(model, examples_of("classes"))
     torch.manual_seed(11)
     both, _ = consistency_loss(model, batch, weight=2.5)
     torch.manual_seed(11)

@@ -137,6 +137,7 @@ def test_bfloat16_gives_nearly_the_same_vectors_in_single_precision():
     assert torch.equal(full, model.encode(SENTENCES, precision="float32"))
 
 
+@pytest.mark.cpu  # a GPU that has bfloat16 is faster in it
 @pytest.mark.parametrize("faster", ["float32", "bfloat16"])
 def test_auto_encodes_in_what_the_machine_is_faster_in(faster, monkeypatch):
     monkeypatch.setattr(

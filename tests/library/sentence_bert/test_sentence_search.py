@@ -183,7 +183,9 @@ def test_the_first_centres_are_drawn_from_the_seed():
     """As those of scikit-learn, whose numbers of clusters are others."""
     unit, groups = F.normalize(COLLECTION, dim=1), []
     for seed in range(4):
-        theirs = torch.tensor(KMeans(7, n_init=1, random_state=seed).fit_predict(unit))
+        theirs = torch.tensor(
+            KMeans(7, n_init=1, random_state=seed).fit_predict(unit.numpy())
+        )
         ours = cluster(COLLECTION, 7, seed=seed).labels
         groups.append((ours[:, None] == ours).tolist())
         assert groups[-1] == (theirs[:, None] == theirs).tolist()

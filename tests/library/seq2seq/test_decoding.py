@@ -27,6 +27,8 @@ from course_lib.seq2seq.search import (
 
 BOS, EOS = 0, 1
 EXACT = 1e-12  # sums of a few float64 logarithms
+#: A search computes where its state lies; without one, on the CPU.
+STATELESS = pytest.mark.cpu
 
 
 class Recurrent:
@@ -263,6 +265,7 @@ def test_log_prob_is_the_models_own_sum_with_the_end_token_when_it_was_emitted(s
         )
 
 
+@STATELESS
 def test_a_search_that_stops_at_the_first_end_would_miss_the_better_long_sentence():
     """P(<eos>) = .5 at once, but the long way has .4 at 4 steps: with alpha = 1 its
     score -0.92/1.5 beats -0.69."""
@@ -279,6 +282,7 @@ def test_a_search_that_stops_at_the_first_end_would_miss_the_better_long_sentenc
     assert without.tokens == []
 
 
+@STATELESS
 def test_the_search_stops_as_soon_as_no_live_hypothesis_can_win():
     """<eos> has .9, so no other hypothesis has more than .1; 20 steps divide its log by
     25/6 at most: log(.1) / 4.17 is below log(.9)."""
@@ -333,6 +337,7 @@ def test_decoding_sentences_together_or_alone_gives_the_same(beam_size):
         assert_same(hypotheses, alone)
 
 
+@STATELESS
 def test_where_nothing_ends_in_time_the_best_unfinished_hypotheses_come_back_marked():
     table = torch.tensor([0.5, 0.0, 0.2, 0.3]).log().expand(4, 4)  # <eos> is impossible
     step = lambda state, last: (table[last], state)
@@ -353,6 +358,7 @@ def test_where_nothing_ends_in_time_the_best_unfinished_hypotheses_come_back_mar
     assert (walked.tokens, walked.finished) == ([0, 0, 0], False)
 
 
+@STATELESS
 def test_the_end_token_may_be_the_last_that_fits():
     table = torch.full((4, 4), -9.0)
     table[BOS, 2] = table[2, 3] = table[3, EOS] = 0.0
@@ -392,6 +398,7 @@ def test_a_finished_hypothesis_is_never_extended():
 CHI_SQUARE_999 = {4: 18.467, 2: 13.816}
 
 
+@STATELESS
 @for_each(
     ("temperature", "top_k", "freedom"),
     [(1.0, None, 4), (0.6, None, 4), (2.5, None, 4), (1.8, 3, 2)],
@@ -419,6 +426,7 @@ def test_sampled_frequencies_follow_the_tempered_and_cut_distribution(
     assert statistic < CHI_SQUARE_999[freedom]
 
 
+@STATELESS
 def test_sampling_the_top_one_is_greedy_and_a_tie_at_the_cut_keeps_exactly_k():
     model = Recurrent(2, 6)
     state = model.start(0, 1, 2, 3)
@@ -500,6 +508,7 @@ def constant(scores: Tensor) -> Callable[[Any, Tensor], tuple[Tensor, Any]]:
     return lambda state, last: (scores.expand(len(last), -1), state)
 
 
+@STATELESS
 @for_each(
     ("scores", "words"),
     [
@@ -520,6 +529,7 @@ def test_scores_that_are_no_log_probabilities_are_refused_in_words(
         search(constant(scores), None, 2, BOS, EOS, 4)
 
 
+@STATELESS
 @for_each(
     ("change", "words"),
     [
@@ -555,6 +565,7 @@ def test_beam_search_refuses_arguments_out_of_range_in_words(change, words):
         beam_search_batch(**(arguments | change))
 
 
+@STATELESS
 @for_each(
     ("change", "words"),
     [

@@ -108,6 +108,7 @@ def die_at(instant: str, patch, death) -> None:
     patch.setattr(os, "replace", replace_or_die)
 
 
+@pytest.mark.cpu  # a forked process cannot read a GPU
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_a_process_killed_at_any_instant_of_a_save_leaves_one_whole_checkpoint(
     saved, instant, monkeypatch
@@ -166,6 +167,7 @@ def test_an_interrupt_while_saving_stays_an_interrupt_and_leaves_no_debris(
     assert [file.name for file in saved.parent.iterdir()] == ["run.safetensors"]
 
 
+@pytest.mark.cpu  # a forked process cannot read a GPU
 def test_a_disk_that_really_refuses_the_bytes_is_told_in_words(saved):
     """The kernel itself cuts the file off (RLIMIT_FSIZE), as a full disk would."""
     child = os.fork()

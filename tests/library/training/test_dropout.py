@@ -10,6 +10,8 @@ from expect import assert_near
 from course_lib.training.cpu import SMALLEST_DROPOUT as SMALLEST
 from course_lib.training.cpu import FastDropout as Dropout
 
+pytestmark = pytest.mark.cpu  # elsewhere it is torch's dropout
+
 # an odd number of features: the last word is not used up
 LARGE = (SMALLEST // 128 + 3, 129)
 

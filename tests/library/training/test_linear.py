@@ -8,9 +8,12 @@ from expect import assert_near
 from course_lib.training import cpu as module
 from course_lib.training.cpu import FastLinear as Linear
 
-pytestmark = pytest.mark.skipif(
-    not module._has_onednn(), reason="this torch comes without oneDNN"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not module._has_onednn(), reason="this torch comes without oneDNN"
+    ),
+    pytest.mark.cpu,  # elsewhere it is torch's layer
+]
 
 # two leading dimensions, features in, features out: 2.3 million products
 LARGE = (3, 50, 96, 160)

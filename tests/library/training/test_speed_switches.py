@@ -97,6 +97,7 @@ def test_both_ways_drop_the_same_share_of_weights():
         layer.train()
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize(
     ("dtype", "calls"), [(torch.float32, 1), (torch.float64, 1), (torch.bfloat16, 0)]
 )

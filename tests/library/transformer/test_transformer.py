@@ -118,6 +118,8 @@ class TestAgainstTorch:
         (expected * direction).sum().backward()
 
         compared = set()
+        if logits.is_cuda:  # which adds in another order in float32
+            tolerance = max(tolerance, 1e-4 * (dtype == torch.float32))
         for name, _, its in gradient_pairs(ours, theirs):
             torch.testing.assert_close(
                 gradients[name],
@@ -151,6 +153,7 @@ class TestAgainstTorch:
         )
         assert_near(output, expected, tolerance, tolerance)
 
+    @pytest.mark.cpu  # --device computes through Python, where torch leaves it
     @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
     def test_torch_s_fast_path_for_inference_gives_the_same(self, batch, monkeypatch):
         """It leaves out the padding and runs each layer as one kernel, if the number of

@@ -318,6 +318,7 @@ class TestEncoderBlock:
         with refusal(message):
             EncoderBlock(**{"dim": D, "num_heads": H, "hidden_dim": F_DIM, **change})
 
+    @pytest.mark.cpu  # on a GPU no mask is looked at
     @pytest.mark.parametrize("causal", [False, True])
     def test_a_mask_that_leaves_a_word_nothing_is_refused_in_words(self, causal):
         """Padding on the left leaves the first words nothing once they may not look
@@ -433,6 +434,7 @@ class TestDecoderBlock:
         with pytest.raises(TypeCheckError):
             block(hidden, memory, self.MEMORY_MASK[:, 0])
 
+    @pytest.mark.cpu  # on a GPU no mask is looked at
     def test_a_mask_that_leaves_a_word_nothing_is_refused_in_words(self):
         hidden, memory = numbers(B, T, D), numbers(B, S, D, seed=1)
         block = randomise(DecoderBlock(D, H, F_DIM))

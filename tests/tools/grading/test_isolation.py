@@ -216,6 +216,13 @@ def printed_in_a_sandbox(source: str) -> str:
     return cell["printed"] + (str(cell["error"]["message"]) if cell["error"] else "")
 
 
+def test_a_user_has_a_name_where_no_wall_has_a_list_of_users():
+    """As torch asks at its import in some versions, to name a folder."""
+    assert printed_in_a_sandbox("import getpass; print(getpass.getuser())") == (
+        "student\n"
+    )
+
+
 # ---- the filter of system calls, interpreted here as the kernel's documentation says
 # it is there --------------------
 
