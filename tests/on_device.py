@@ -30,6 +30,17 @@ TESTS = str(Path(__file__).parent)
 FACTORIES = {*_device_constructors(), torch.from_numpy}
 INITIALISERS = {Tensor.normal_, Tensor.uniform_}
 READERS = {Tensor.numpy, Tensor.__array__}
+#: What stands between who calls a function or a module of torch, and the mode or hook.
+BETWEEN = {torch.nn.functional.__file__, torch.overrides.__file__}
+BETWEEN.add(nn.modules.module.__file__)
+
+
+def _is_called_by_a_test() -> bool:
+    """Whether a test calls what calls this, and torch alone is between them."""
+    caller = sys._getframe(2)
+    while caller.f_code.co_filename in BETWEEN:
+        caller = caller.f_back
+    return caller.f_code.co_filename.startswith(TESTS)
 
 
 class OnDevice(TorchFunctionMode):
@@ -78,7 +89,7 @@ class OnDevice(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        by_a_test = sys._getframe(1).f_code.co_filename.startswith(TESTS)
+        by_a_test = _is_called_by_a_test()
         if function in FACTORIES:
             if self._is_given_another_s_generator(kwargs):
                 return function(
@@ -118,11 +129,8 @@ class OnDevice(TorchFunctionMode):
         return tensor.to(self.device) if tensor.device.type == "cpu" else tensor
 
     def _bring_inputs(self, module: nn.Module, inputs: tuple[Any, ...]) -> Any:
-        """What a test gives a model by position. Between the two there is torch."""
-        caller = sys._getframe(1)
-        while caller.f_code.co_filename == nn.modules.module.__file__:
-            caller = caller.f_back
-        if caller.f_code.co_filename.startswith(TESTS):
+        """What a test gives a model by position."""
+        if _is_called_by_a_test():
             return tree_map_only(Tensor, self._bring, inputs)
         return None
 
@@ -163,4 +171,6 @@ class OnDevice(TorchFunctionMode):
                 if isinstance(tensor, nn.Parameter)
                 else moved
             )
+            # transformers notes there which parameters a file has filled
+            vars(self._owned[tensor]).update(vars(tensor))
         return self._owned[tensor]

@@ -48,12 +48,15 @@ def test_what_a_test_gives_a_model_is_brought_there(meta):
     layer = nn.Linear(2, 2)
     there = causal_mask(2).float()  # made by the library, and so on the CPU
     assert layer(there).device.type == "meta"
+    assert nn.functional.cross_entropy(layer(there), there).device.type == "meta"
 
 
 def test_a_parameter_of_two_modules_stays_one(meta):
     with torch._C.DisableTorchFunction():
         shared = nn.Parameter(torch.ones(2, 2, device="cpu"))
+    shared.is_filled = True  # transformers notes such things
     first, second = nn.Linear(2, 2), nn.Linear(2, 2)
     first.weight = second.weight = shared
     assert first.weight is second.weight
     assert first.weight.device.type == "meta"
+    assert first.weight.is_filled
