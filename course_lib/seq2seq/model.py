@@ -355,7 +355,8 @@ class Seq2Seq(nn.Module):
         The decoder starts from tanh(W · last encoder state) (Bahdanau et al. 2015,
         appendix A.2.2).
         """
-        mask = padding_mask(source_lengths, max_length=source_ids.shape[1])
+        lengths = source_lengths.to(source_ids.device)
+        mask = padding_mask(lengths, max_length=source_ids.shape[1])
         states, last = self.encoder(source_ids, source_lengths)
         return DecoderState(self.bridge(last).tanh(), states, mask, summary=last)
 

@@ -233,6 +233,16 @@ def test_models_with_and_without_dot_attention_have_the_same_parameters(conditio
         assert torch.equal(parameter, names[name])
 
 
+def test_lengths_may_lie_on_the_cpu_where_torch_wants_them(batch):
+    """`pack_padded_sequence` takes them there alone, wherever the words are."""
+    model, lengths = make("dot"), batch["source_lengths"]
+    found, expected = (
+        model.step(model.start(batch["source_ids"], where), batch["target_ids"][:, 0])
+        for where in (lengths.cpu(), lengths)
+    )
+    assert torch.equal(found[0], expected[0])
+
+
 def test_a_tied_output_layer_is_the_target_embedding_and_learns_with_it(batch):
     """Press and Wolf 2017: one matrix, so a word that is only read moves its
     score too."""
