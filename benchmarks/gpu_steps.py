@@ -76,11 +76,11 @@ def as_they_end(
             yield started[future], future.result
 
 
-def in_processes(number: int) -> Executor:
-    """A fresh process for each call: after a kernel fails, a process can compute
-    nothing on a GPU, and none that has asked for CUDA can be forked."""
-    spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(number, spawn, max_tasks_per_child=1)
+def in_a_process(call: Callable[..., Found], *words: Any) -> Found:
+    """Call in a fresh process: after a kernel fails, a process can compute nothing on a
+    GPU, and none that has asked for CUDA can be forked. One that dies ends no other."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
+        return alone.submit(call, *words).result()
 
 
 @dataclass(frozen=True)
@@ -292,10 +292,10 @@ def run_answers(given: Given) -> Runs:
         right = {name: load_cases(name, ROOT)[1] for name in names}
         cases += [(name, answer.name) for name in names for answer in right[name]]
     work = [
-        ({"assignment": name, "answer": case}, (mark_answer, name, case))
+        ({"assignment": name, "answer": case}, (in_a_process, mark_answer, name, case))
         for name, case in cases
     ]
-    return as_they_end(given, in_processes(asked.processes), work)
+    return as_they_end(given, ThreadPoolExecutor(asked.processes), work)
 
 
 def mark_answer(name: str, case: str) -> Found:
@@ -381,6 +381,7 @@ def grade_behind(wall: str, settings: Grading) -> Found:
         "points": result.earned,
         "most": sum(cell.metadata.nbgrader.points for cell in tests),
         "problem": result.problem,
+        "notes": result.notes,
         "took": round(time.perf_counter() - started, 1),
     }
 
@@ -572,11 +573,11 @@ def fine_tune(given: Given) -> Runs:
     work = [
         (
             {"variant": f"{task}, {use}", "seed": seed},
-            (tune, asked, task, use, seed, given.data),
+            (in_a_process, tune, asked, task, use, seed, given.data),
         )
         for seed, task, use in ways
     ]
-    return as_they_end(given, in_processes(asked.processes), work)
+    return as_they_end(given, ThreadPoolExecutor(asked.processes), work)
 
 
 def tune(

@@ -2,8 +2,11 @@
 repeats no run that it holds."""
 
 import importlib
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -167,6 +170,25 @@ def test_a_run_that_raises_stops_no_other_and_is_tried_again(gpu, tmp_path, caps
         assert failed == [{"what": "a"}]
         assert "an illegal memory access" in capsys.readouterr().err
     assert records.load("gpu-two", tmp_path).results == [{"what": "b", "found": 1}]
+
+
+def test_a_run_whose_process_dies_ends_no_other(gpu, tmp_path):
+    def runs():
+        given = gpu.Given(None, [], None, tmp_path)
+        work = [({"what": str(n)}, (in_a_process, os._exit, n)) for n in (3, 4)]
+        work.append(({"what": "pid"}, (in_a_process, os.getpid)))
+        return gpu_steps().as_they_end(given, ThreadPoolExecutor(2), work)
+
+    in_a_process = gpu_steps().in_a_process
+    found = {}
+    for key, run in runs():
+        try:
+            found[key["what"]] = run()
+        except BrokenProcessPool:
+            found[key["what"]] = None
+    assert found.keys() == {"3", "4", "pid"}
+    assert found["3"] is found["4"] is None
+    assert found["pid"] not in (None, os.getpid())
 
 
 def test_a_missing_folder_of_data_is_said_in_words(gpu, monkeypatch, capsys, tmp_path):
