@@ -54,6 +54,7 @@ def test_the_note_of_a_stale_record_says_so_and_of_a_current_one_does_not():
     old, current = (records.load(x) for x in ("pretraining-two-worlds", NAME))
     note = records.recorded_note(old, "The figure was").splitlines()
     assert note[-1].startswith("> **Stale.** The code has changed since: the last feed")
+    assert "recorded by `course record pretraining --data two-worlds`" in note[0]
     assert "Stale" not in records.recorded_note(current, "The figure was")
 
 
