@@ -74,8 +74,8 @@ def _tree(rounds: list[list[tuple[Hypothesis, bool]]]) -> Diagram:
     d = Diagram(
         f"beam-{len(rounds)}",
         278,
-        f"A beam of 2 after {len(rounds)} words",
-        f"A tree that grows to the right. Kept after {len(rounds)} words: {said}. What"
+        f"A beam of 2 after word {len(rounds)}",
+        f"A tree that grows to the right. Kept after word {len(rounds)}: {said}. What"
         " was dropped is joined by dashed lines.",
     )
     root = d.box(30, 120, 50, 36, "<bos>")

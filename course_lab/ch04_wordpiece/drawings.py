@@ -75,7 +75,7 @@ def three_units(word: str, tokenizer: WordPiece, words: int) -> Diagram:
         216,
         "Characters, pieces, words",
         "; ".join(
-            f"in {name}, {word} is {len(units)} units, and the vocabulary has {size:,}"
+            f"number of {name} in {word}: {len(units)}, in the vocabulary: {size:,}"
             for name, units, size in rows
         ),
     )
