@@ -119,9 +119,9 @@ def _cache(step: int, vocabulary: list[str], source: int, written: int) -> Diagr
         f"cache-{step + 1}",
         300,
         f"Decoding with a cache, step {step + 1}",
-        f"The decoder reads {word}. Its query meets the keys of the {written} words"
-        f" read so far, of which only the last is new, then the keys of {source} source"
-        f" words. It writes {answer}.",
+        f"The decoder reads {word}. Its query is compared with the key of each word"
+        f" read so far ({written}), of which only the last is new, then with the keys of"
+        f" {source} source words. It writes {answer}.",
     )
     diagram.label(2, 72, "source:\ncomputed\nonce", "small soft start")
     diagram.label(2, 206, "read so far:\none new\neach step", "small soft start")

@@ -225,7 +225,7 @@ def wiring(connected: Mapping[str, Tensor]) -> Diagram:
         520,
         "BERT, GPT and ELMo, wired",
         "Two layers of states above five words; what the word bank may read is drawn"
-        " strong. In BERT every state reads all states below, in GPT those at its place"
+        " in bold. In BERT every state reads all states below, in GPT those at its place"
         " and to the left. In ELMo one chain of states runs from left to right, another"
         " from right to left, and they are joined at the top only.",
     )
