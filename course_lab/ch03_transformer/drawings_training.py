@@ -120,7 +120,7 @@ def _cache(step: int, vocabulary: list[str], source: int, written: int) -> Diagr
         300,
         f"Decoding with a cache, step {step + 1}",
         f"The decoder reads {word}. Its query is compared with the key of each word"
-        f" read so far ({written}), of which only the last is new, then with the keys of"
+        f" read so far ({written}; only the last is new), then with the keys of"
         f" {source} source words. It writes {answer}.",
     )
     diagram.label(2, 72, "source:\ncomputed\nonce", "small soft start")
