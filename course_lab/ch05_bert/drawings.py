@@ -224,10 +224,10 @@ def wiring(connected: Mapping[str, Tensor]) -> Diagram:
         "wiring",
         520,
         "BERT, GPT and ELMo, wired",
-        "Two layers of states above five words; bold lines lead to what the word bank may"
-        " read. In BERT every state reads all states below, in GPT those at its place and"
-        " to the left. In ELMo one chain of states runs from left to right, another from"
-        " right to left, and they are joined at the top only.",
+        "Two layers of states above five words; bold lines lead to what the word"
+        " bank may read. In BERT every state reads all states below, in GPT those at"
+        " its place and to the left. In ELMo one chain of states runs from left to"
+        " right, another from right to left, and they are joined at the top only.",
     )
     places = [100 + 65 * i for i in range(len(WORDS))]
 
