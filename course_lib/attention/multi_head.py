@@ -229,7 +229,7 @@ def self_attention_loops(
         for s in allowed:
             products = [query[t, i] * key[s, i] for i in range(key.shape[1])]
             scores[s] = torch.stack(products).sum() / math.sqrt(key.shape[1])
-        # taken from all scores it changes no weight, and exp cannot overflow
+        # subtracted from all scores: no weight changes, and exp cannot overflow
         largest = max(scores.values())
         exponentials = {s: (scores[s] - largest).exp() for s in allowed}
         total = torch.stack(list(exponentials.values())).sum()

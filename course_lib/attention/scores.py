@@ -59,7 +59,7 @@ class BilinearScore(nn.Module):
         self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]
     ) -> Float[Tensor, "B T S"]:
         """Return the score of each of the T queries with each of the S keys."""
-        # through the queries: of these there is one a step of decoding
+        # multiply the queries: decoding has one at a time, but S keys
         projected = self.scale * query @ self.project.weight  # (B, T, Q) -> (B, T, K)
         return projected @ key.mT  # (B, T, K) @ (B, K, S) -> (B, T, S)
 

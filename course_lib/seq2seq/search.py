@@ -189,8 +189,8 @@ def generate(
     for _ in range(max_length):
         log_probs, state = step(state, last)
         log_probs = checked_log_probs(log_probs, batch_size, eos, alive)
-        # A finished row may hold anything (the model has moved past the end): give it a
-        # harmless distribution.
+        # What the model predicts after the end of a sentence means nothing; with zeros
+        # the sentence's total stays as it is.
         log_probs = log_probs.masked_fill(~alive[:, None], 0.0)
         last = choose(log_probs).masked_fill(~alive, eos)
         emitted.append(last)

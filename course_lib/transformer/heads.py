@@ -33,8 +33,8 @@ class LanguageModelHead(nn.Linear):
 
     def __init__(self, embedding: nn.Embedding):
         vocab_size, dim = embedding.weight.shape
-        super().__init__(dim, vocab_size, device="meta")  # nothing is drawn:
-        self.weight = embedding.weight  # it is there
+        super().__init__(dim, vocab_size, device="meta")  # no weights of its own:
+        self.weight = embedding.weight  # tied
         self.bias = nn.Parameter(embedding.weight.new_zeros(vocab_size))
 
 
