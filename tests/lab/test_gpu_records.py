@@ -230,3 +230,17 @@ def test_a_page_shows_one_of_two_records_that_is_there_and_nothing_of_the_other(
     assert "2026-11-25 (NVIDIA H100" in after
     assert "<td><p>training</p></td>" in after
     assert "cell_output" not in before
+
+
+@pytest.mark.records
+def test_what_laboratories_say_of_a_gpu_is_what_was_measured_there():
+    words = sorted(records.load("gpu-words").results, key=lambda row: row["length"])
+    for row in words:
+        transformer, gru = row["Transformer"], row["GRU with attention"]
+        for kind in ("decoding", "decoding one"):  # "the GRU still decodes faster"
+            assert min(transformer[kind]) > max(gru[kind]), row["length"]
+        slower = min(transformer["training"]) > max(gru["training"])
+        assert slower == (row is not words[-1]), "catches up on the longest sentences"
+    ratio = {x["mode"]: x["ratio"] for x in records.load("gpu-ladder").results}
+    before = ratio["dropout 0"] / ratio["ours, nothing switched on"]
+    assert ratio["bf16 autocast"] / ratio["dropout 0"] > before
