@@ -33,7 +33,7 @@ from course_lab.configurations import (
 from course_lab.probing import Probe
 from course_lib.data import load as load_data
 from course_lib.files import RESULTS, write_whole
-from course_lib.metrics.scores import mean_interval
+from course_lib.metrics.scores import Interval, mean_interval
 from course_lib.training.loop import device
 
 #: Records whose variants are all stale, and in what: pages and claims that show one say
@@ -301,6 +301,18 @@ def run_missing(
     return folder / f"{name}.json"
 
 
+def results_of(name: str, folder: Path | None = None) -> list[dict[str, Any]]:
+    """Return the results that a record holds; none if nothing is recorded yet."""
+    folder = folder or RESULTS
+    known = (folder / f"{name}.json").is_file()
+    return load(name, folder).results if known else []
+
+
+def not_yet(command: str) -> str:
+    """Say on a page that a comparison has no runs yet, and what makes them."""
+    return f"> **Not recorded yet.** `{command}` makes the runs of this comparison."
+
+
 def recorded_note(record: Record, what: str) -> str:
     """Write what stands before recorded figures on a page, so that nobody takes them
     for live ones, or for those of today's code where they are stale."""
@@ -325,6 +337,12 @@ def mean_text(values: Sequence[float], digits: int = 1, least: int = 2) -> str:
         return f"{sum(values) / len(values):.{digits}f}" if values else ""
     interval = mean_interval(values)
     return f"{interval.mean:.{digits}f} ± {interval.half_width:.{digits}f}"
+
+
+def lead_text(lead: Interval) -> str:
+    """Write a difference with its interval, in bold where that leaves 0 out."""
+    text = f"{lead.mean:+.1f} ± {lead.half_width:.1f}".replace("-", "\N{MINUS SIGN}")
+    return f"**{text}**" if abs(lead.mean) > lead.half_width else text
 
 
 def machine() -> dict[str, Any]:

@@ -15,12 +15,15 @@ from torch import Tensor, nn
 
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lib.pretraining.batches import PreTrainingBatch, PreTrainingBatches
-from course_lib.pretraining.masking import IGNORE
+from course_lib.pretraining.masking import IGNORE, MaskingConfig
 from course_lib.pretraining.token_store import TokenStore
 from course_lib.training.batches import to_device
 
 SEED = 20_181_011
 SEQUENCES = 64  # of a batch
+#: The same positions, with [MASK] at all of them: what a model reads there it has also
+#: read in training, even one that was trained without the 80/10/10 rule.
+ONLY_MASK = MaskingConfig(mask_share=1.0, random_share=0.0)
 
 
 class Scores(NamedTuple):
@@ -59,12 +62,21 @@ both labels (B, 2) or None."""
 
 
 def hidden_tokens(
-    store: TokenStore, vocab: Mapping[str, int], max_length: int
+    store: TokenStore,
+    vocab: Mapping[str, int],
+    max_length: int,
+    masking: MaskingConfig | None = None,
 ) -> PreTrainingBatches:
     """Return the sequences that models are measured on: all of a split, with tokens
-    hidden once and for all."""
+    hidden once and for all, as in the paper unless another way is given."""
     return PreTrainingBatches(
-        store, vocab, max_length, SEQUENCES, seed=SEED, drop_last=False
+        store,
+        vocab,
+        max_length,
+        SEQUENCES,
+        seed=SEED,
+        masking=masking or MaskingConfig(),
+        drop_last=False,
     )
 
 
@@ -149,10 +161,15 @@ def guess_with(model: nn.Module) -> Guess:
 
 
 def evaluation(
-    corpus: Corpus, split: str, max_length: int, passes: int = 1
+    corpus: Corpus,
+    split: str,
+    max_length: int,
+    passes: int = 1,
+    masking: MaskingConfig | None = None,
 ) -> Callable[[nn.Module], Scores]:
     """Return what measures a model on a split: model -> its scores."""
-    data = hidden_tokens(corpus.stores[split], corpus.tokenizer.vocab, max_length)
+    store, vocab = corpus.stores[split], corpus.tokenizer.vocab
+    data = hidden_tokens(store, vocab, max_length, masking)
 
     def measure(model: nn.Module) -> Scores:
         training = model.training

@@ -11,7 +11,7 @@ import torch
 from course_lab.ch06_pretraining.pretrain_scores import Guess
 from course_lab.ch06_pretraining.pretraining_probes import CLASSES, Places
 from course_lab.ch06_pretraining.pretraining_questions import Question, as_batch
-from course_lab.records import mean_text
+from course_lab.records import lead_text, mean_text
 from course_lib.data.corpus import markdown_table
 from course_lib.metrics.scores import Interval, mean_interval
 from course_lib.pretraining.token_store import TokenStore
@@ -25,6 +25,8 @@ SCORES = {
     "pronoun": "pronouns",
     "time": "times of day",
 }
+#: The same, where runs were also scored with [MASK] at all chosen positions.
+SCORES_AT_MASK = {"mask_accuracy": "masked tokens, all [MASK]", **SCORES}
 
 
 class Regions(NamedTuple):
@@ -195,21 +197,23 @@ def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -
 
 
 def lead_table(
-    results: Sequence[Mapping[str, Any]], base: str, variants: Sequence[str]
+    results: Sequence[Mapping[str, Any]],
+    base: str,
+    variants: Sequence[str],
+    scores: Mapping[str, str] = SCORES,
 ) -> str:
     """Write by how many points each variant differs from the base, seed by seed, with
     95% intervals; in bold where the interval leaves out 0."""
     rows = []
     for variant in variants:
         cells = []
-        for key in SCORES:
-            of = "scores" if key in ("mlm_accuracy", "nsp_accuracy") else "questions"
+        for key in scores:
+            of = "scores" if key.endswith("_accuracy") else "questions"
             if key not in runs_of(results)[variant][0][of]:
                 cells.append("not trained")
                 continue
             lead = lead_over(results, variant, base, key, of)
-            mean, half = 100 * lead.mean, 100 * lead.half_width
-            text = f"{mean:+.1f} ± {half:.1f}".replace("-", "\N{MINUS SIGN}")
-            cells.append(f"**{text}**" if abs(mean) > half else text)
+            points = Interval(100 * lead.mean, 100 * lead.half_width)
+            cells.append(lead_text(points))
         rows.append((variant, *cells))
-    return markdown_table(("change", *SCORES.values()), rows)
+    return markdown_table(("change", *scores.values()), rows)

@@ -1,9 +1,11 @@
 """Chapter 6's recorded experiments on the `stories`: what is hidden, how, and by which
-model, three seeds of each.
+model.
 
-`PLANS` holds what is compared. In "stories", `BASE` is like the longer recipe of
-`pretraining_stories`, with more and smaller steps and fewer words hidden; each variant
-changes one thing of it. "two-worlds" is what the chapter trains live, and
+`PLANS` holds what is compared. In "plain", `PLAIN` is the recipe of the paper made
+small, and each variant adds one thing of ours to it or changes how it masks. In
+"stories", `BASE` is like the longer recipe of `pretraining_stories`, with more and
+smaller steps and fewer words hidden; each variant changes one thing of it. "two-worlds"
+is what the chapter trains live, and
 "stories-long" that longer recipe, both with their curves. A plan is run with ``course
 record pretraining --data stories``, one variant after the other; a run is recorded
 when it ends.
@@ -25,7 +27,11 @@ from course_lab.ch06_pretraining.few_stories import (
 from course_lab.ch06_pretraining.pretrain_cost import Work, training_flops
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretrain_results import work_of
-from course_lab.ch06_pretraining.pretrain_scores import evaluation, guess_with
+from course_lab.ch06_pretraining.pretrain_scores import (
+    ONLY_MASK,
+    evaluation,
+    guess_with,
+)
 from course_lab.ch06_pretraining.pretraining_probes import Places, probe, read_places
 from course_lab.ch06_pretraining.pretraining_questions import ask
 from course_lab.ch06_pretraining.pretraining_stories import (
@@ -33,6 +39,7 @@ from course_lab.ch06_pretraining.pretraining_stories import (
     QUESTIONS,
     RECIPE,
     STUDIED,
+    SUBJECTS,
     WITH_ADAMW,
     Recipe,
     StoryRun,
@@ -73,9 +80,10 @@ def summary(
     places: Mapping[str, tuple[Places, Places]],
 ) -> dict[str, Any]:
     """Measure a run on stories that nobody is trained on, and probe it."""
-    scores = evaluation(corpus, "test", recipe.last.max_length, PASSES)(
-        run.model
-    ).figures()
+    where = corpus, "test", recipe.last.max_length, PASSES
+    scores = evaluation(*where)(run.model).figures()
+    masked = evaluation(*where, ONLY_MASK)(run.model).figures()
+    scores["mask_accuracy"] = masked["mlm_accuracy"]
     if not recipe.last.next_sentence:  # a head that was never trained
         scores = {
             name: value for name, value in scores.items() if not name.startswith("nsp")
@@ -159,6 +167,13 @@ def study_of(name: str, variants: Mapping[str, Recipe]) -> Study:
     )
 
 
+PLAIN = "plain"
+_PLAIN = (
+    WITH_ADAMW.changed(preferred=(), heads=None)
+    .masked(rate=0.15)
+    .trained(precision="float32")
+)
+_CONTENT_FIRST = replace(_PLAIN.stages[0], preferred=SUBJECTS)
 BASE = "rate 0.20"
 _BASE = STUDIED.masked(rate=0.2)
 _COMPARED: dict[str, dict[str, Recipe]] = {
@@ -178,6 +193,13 @@ _COMPARED: dict[str, dict[str, Recipe]] = {
     "two-worlds": {"as live": LIVE},
     "stories-long": {
         "subjects first": RECIPE.trained(precision="float32", evaluate_every=100)
+    },
+    "plain": {
+        PLAIN: _PLAIN,
+        "Muon": _PLAIN.changed(optimizer="muon").trained(learning_rate=1e-3),
+        "content words first": Recipe((_CONTENT_FIRST, _PLAIN.last)),
+        "always [MASK]": _PLAIN.masked(mask_share=1.0, random_share=0.0),
+        "30% masked": _PLAIN.masked(rate=0.3),
     },
 }
 PLANS = {name: study_of(name, variants) for name, variants in _COMPARED.items()}

@@ -24,7 +24,7 @@ from torch import nn
 from course_lab import stand_ins
 from course_lab.ch07_embeddings.real_senses import sense_scores
 from course_lab.probing import start
-from course_lab.records import mean_text
+from course_lab.records import lead_text, mean_text
 from course_lab.study import Study
 from course_lib.bert.files import checkpoint_folder, load_bert
 from course_lib.bert.model import BertModel
@@ -40,6 +40,7 @@ from course_lib.embeddings.contextual import (
 )
 from course_lib.files import CHECKPOINTS
 from course_lib.metrics.entities import EntityScore, entity_scores
+from course_lib.metrics.scores import mean_interval
 from course_lib.training.batches import set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 
@@ -248,6 +249,23 @@ def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
         or any(how in x for seeds in columns.values() for x in seeds)
     ]
     return markdown_table(("vectors", "published, CoNLL-2003", *columns), rows)
+
+
+def lead_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """Write by how many points each selection of layers differs from the last layer,
+    draw by draw."""
+    rows = [
+        (
+            name,
+            *(
+                lead_text(mean_interval([100 * (x[how] - x["last"]) for x in draws]))
+                for draws in columns.values()
+            ),
+        )
+        for how, name in NAMES.items()
+        if how != "last" and all(how in x for of in columns.values() for x in of)
+    ]
+    return markdown_table(("minus the last layer", *columns), rows)
 
 
 class Inputs(NamedTuple):

@@ -9,8 +9,7 @@ from sklearn.model_selection import train_test_split
 
 from course_lab.ch08_finetuning.features import majority
 from course_lab.ch08_finetuning.finetuning_runs import LINEAR
-from course_lab.records import RESULTS, Record, mean_text
-from course_lab.records import load as load_record
+from course_lab.records import Record, lead_text, mean_text, results_of
 from course_lib.data.corpus import markdown_table
 from course_lib.metrics.scores import Interval, mean_interval
 
@@ -101,12 +100,6 @@ def linear_table(curves: Mapping[tuple[str, int], Curve]) -> str:
     return markdown_table([*head, *(f"over {way}" for way in LINEAR), "seeds"], rows)
 
 
-def lead_text(lead: Interval) -> str:
-    """Write a difference with its interval, in bold where that leaves 0 out."""
-    text = f"{lead.mean:+.1f} ± {lead.half_width:.1f}"
-    return f"**{text}**" if clear(lead) else text
-
-
 def lead_table(
     curves: Mapping[str, Curve], way: str, other: str, labels: Sequence[int]
 ) -> str:
@@ -171,12 +164,7 @@ def recorded_cells(
     """Write what recorded runs on real data reached."""
     cells = {}
     for name, metric in names.items():
-        record = f"finetuning-{name}"
-        runs = (
-            load_record(record).results
-            if (RESULTS / f"{record}.json").is_file()
-            else []
-        )
+        runs = results_of(f"finetuning-{name}")
         found = [
             [
                 100 * run["scores"][metric]
@@ -186,4 +174,25 @@ def recorded_cells(
             for way in ways
         ]
         cells[name] = [mean_text(scores, least=3) for scores in found]
+    return cells
+
+
+def lead_cells(
+    names: Mapping[str, str], ahead: str, behind: str, labels: str = "all"
+) -> dict[str, str]:
+    """Write by how much one "checkpoint, way" leads another on each task, in points and
+    over the seeds that both have; nothing where these are fewer than three."""
+    cells = {}
+    for name, metric in names.items():
+        runs = results_of(f"finetuning-{name}")
+        one, other = (
+            {
+                run["seed"]: 100 * run["scores"][metric]
+                for run in runs
+                if run["variant"] == f"{way}, {labels}"
+            }
+            for way in (ahead, behind)
+        )
+        leads = [one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())]
+        cells[name] = lead_text(mean_interval(leads)) if len(leads) > 2 else ""
     return cells

@@ -93,6 +93,8 @@ MODELS: dict[str, Style] = {
     "fine-tuned": Style("#0072b2", "o", "-"),
     "frozen": Style("#008a64", "^", "-."),
     "from scratch": Style("#d55e00", "s", "--"),
+    "words": Style("#b5638f", "D", ":"),
+    "states": Style("#927200", "v", "--"),
     "as trained": Style("#d55e00", "s", "--"),
     "with a temperature": Style("#0072b2", "o", "-"),
     "ELMo": Style("#d55e00", "s", "--"),

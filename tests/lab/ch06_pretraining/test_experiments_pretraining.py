@@ -14,6 +14,7 @@ from course_lab.ch06_pretraining import pretraining_page
 from course_lab.ch06_pretraining.pretrain import build
 from course_lab.ch06_pretraining.pretraining_plans import (
     BASE,
+    PLAIN,
     PLANS,
     operations,
     study_of,
@@ -47,6 +48,7 @@ from course_lab.ch06_pretraining.pretraining_stories import (
 from course_lab.ch06_pretraining.textbook import drawn_texts
 from course_lib.data import stories_lexicon as lex
 from course_lib.figures.tables import choice_heatmap
+from course_lib.pretraining.masking import MaskingConfig
 from course_tools import record_command as command
 
 
@@ -396,6 +398,25 @@ def test_each_variant_changes_one_thing_of_the_same_recipe():
         assert settings == allowed.get(name, set()), name
 
 
+def test_the_plain_study_begins_with_the_papers_recipe_and_changes_one_thing():
+    """Devlin et al. 2019, section 3.1 and appendix A.2."""
+    variants = PLANS["plain"].variants
+    base = variants[PLAIN]
+    for plan in base.stages:
+        assert (plan.optimizer, plan.preferred, plan.heads) == ("adamw", (), None)
+        assert plan.masking == MaskingConfig(0.15, 0.8, 0.1)
+        assert plan.next_sentence
+    for name, recipe in variants.items():
+        changed = {
+            key
+            for plan, of_base in zip(recipe.stages, base.stages, strict=True)
+            for key in asdict(plan)
+            if getattr(plan, key) != getattr(of_base, key)
+        }
+        assert len(changed - {"training"}) == (name != PLAIN), name
+        assert ("training" in changed) == (name == "Muon")
+
+
 def test_the_longer_recipe_has_larger_steps_and_moves_matrices_as_fast():
     for long, studied in zip(RECIPE.stages, STUDIED.stages, strict=True):
         assert (
@@ -552,6 +573,14 @@ def test_a_lead_is_bold_where_its_interval_leaves_out_0():
     assert cells[1] == "**\N{MINUS SIGN}10.0 ± 0.0**"
     # Student's t with two degrees of freedom: 4.303 · 10 / √3
     assert cells[2] == "+10.0 ± 24.8"
+    for run in runs:
+        run["scores"]["mask_accuracy"] = run["scores"]["mlm_accuracy"] / 2
+    scores = pretraining_page.SCORES_AT_MASK
+    row = pretraining_page.lead_table(runs, "base", ["other"], scores).split("\n")[2]
+    assert row.split(" | ")[1:3] == [
+        "**\N{MINUS SIGN}5.0 ± 0.0**",
+        "**\N{MINUS SIGN}10.0 ± 0.0**",
+    ]
     del runs[3]["scores"]["nsp_accuracy"]
     row = pretraining_page.lead_table(runs, "base", ["other"]).split("\n")[2]
     assert row.split(" | ")[2] == "not trained"

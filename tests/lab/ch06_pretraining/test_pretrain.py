@@ -31,6 +31,7 @@ from course_lab.ch06_pretraining.pretrain_cost import matrix_rate, training_flop
 from course_lab.ch06_pretraining.pretrain_data import documents, prepare
 from course_lab.ch06_pretraining.pretrain_results import curve, work_of
 from course_lab.ch06_pretraining.pretrain_scores import (
+    ONLY_MASK,
     evaluation,
     hidden_tokens,
     score,
@@ -363,6 +364,26 @@ def test_more_neighbours_guess_better_and_all_guess_the_same_tokens(corpus):
         math.log(len(corpus.tokenizer)), abs=0.15
     )
     assert untrained.figures()["nsp_loss"] == pytest.approx(math.log(2), abs=0.01)
+
+
+def test_with_mask_alone_the_same_tokens_are_scored_and_all_of_them_are_masked(corpus):
+    """So a model that was trained without the 80/10/10 rule is judged by what it has
+    read."""
+    store, vocab = corpus.stores["test"], corpus.tokenizer.vocab
+    both = zip(
+        hidden_tokens(store, vocab, 24)(0),
+        hidden_tokens(store, vocab, 24, ONLY_MASK)(0),
+        strict=True,
+    )
+    shares = []
+    for mixed, masked in both:
+        assert torch.equal(mixed.masked_positions, masked.masked_positions)
+        assert torch.equal(mixed.masked_labels, masked.masked_labels)
+        read = masked.input_ids.flatten()[masked.masked_positions]
+        assert (read == vocab["[MASK]"]).all()
+        read = mixed.input_ids.flatten()[mixed.masked_positions]
+        shares.append((read == vocab["[MASK]"]).float().mean().item())
+    assert 0.7 < np.mean(shares) < 0.9
 
 
 def test_scores_name_the_document_of_each_hidden_token_and_repeat_exactly(corpus):

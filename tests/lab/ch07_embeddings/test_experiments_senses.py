@@ -397,6 +397,18 @@ class TestLayers:
         assert set(scores) == {"first", "last", "second_to_last", "sum"}
         assert scores["last"].recall == 0.5
 
+    def test_selections_are_compared_with_the_last_layer_draw_by_draw(self):
+        """What all layers find hard in a draw does not blur the difference; a selection
+        that one task lacks has no row."""
+        draws = [{"last": x, "first": x - 0.1, "sum": x + 0.05} for x in (0.2, 0.4)]
+        other = [{"last": 0.5, "first": x} for x in (0.4, 0.6)]
+        rows = layer_table.lead_rows({"one": draws, "two": other}).splitlines()
+        assert rows[0] == "| minus the last layer | one | two |"
+        minus = "\N{MINUS SIGN}"
+        assert rows[2:] == [
+            f"| first (embeddings) | **{minus}10.0 ± 0.0** | +0.0 ± 127.1 |"
+        ]
+
     def test_a_split_is_read_with_the_names_of_its_tags(self):
         features = Features(
             {

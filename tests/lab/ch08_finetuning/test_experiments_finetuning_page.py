@@ -1,6 +1,8 @@
 """What chapter 8 and its laboratory show: features compared, and tables of recorded
 runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from expect import refusal
@@ -15,6 +17,7 @@ from course_lab.ch08_finetuning.finetuning_page import (
     curve_of,
     feature_scores,
     feature_table,
+    lead_cells,
     lead_table,
 )
 from course_lab.ch08_finetuning.finetuning_plans import PLANS
@@ -84,7 +87,7 @@ def test_linear_models_are_compared_with_fine_tuning_where_there_are_any():
     assert list(curves) == [("pydocs-topic", 200)]
     row = finetuning_page.linear_table(curves).splitlines()[-1]
     assert row.startswith("| topic | 200 | 60.0 ± ")
-    assert row.endswith("| **+10.0 ± 0.0** | **-10.0 ± 0.0** | 3 |")
+    assert row.endswith("| **+10.0 ± 0.0** | **\N{MINUS SIGN}10.0 ± 0.0** | 3 |")
 
 
 def test_a_checkpoint_without_runs_in_all_ways_is_refused():
@@ -128,15 +131,24 @@ def test_features_are_scored_on_a_split_and_with_few_and_all_labels_on_the_test(
 def test_recorded_cells_have_an_interval_from_three_seeds_on_or_are_empty(
     monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(finetuning_page, "RESULTS", tmp_path)
-    (tmp_path / "finetuning-rte.json").touch()
-    monkeypatch.setattr(
-        finetuning_page,
-        "load_record",
-        lambda name: record({"fine-tuned": 0.5}, ("all",)),
-    )
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    runs = record({"fine-tuned": 0.5}, ("all",))
+    records.save(replace(runs, name="finetuning-rte"), tmp_path)
     metrics = {"rte": "accuracy", "cola": "matthews"}
     labels = {"rte": "all", "cola": "all"}
     cells = finetuning_page.recorded_cells(metrics, "mini", labels)
     assert cells == {"rte": ["60.0 ± 24.8", "", ""], "cola": ["", "", ""]}
     assert records.mean_text([61.26, 61.30], least=3) == "61.3"
+
+
+def test_a_lead_over_all_labels_is_taken_over_the_seeds_that_both_have(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    runs = record({"fine-tuned": 0.5, "states": 0.4}, ("all",))
+    runs.results.append({**runs.results[0], "seed": 7, "scores": {"accuracy": 0.0}})
+    records.save(replace(runs, name="finetuning-rte"), tmp_path)
+    names = {"rte": "accuracy", "cola": "accuracy"}
+    cells = lead_cells(names, "mini, fine-tuned", "mini, states")
+    assert cells == {"rte": "**+10.0 ± 0.0**", "cola": ""}
+    assert lead_cells(names, "mini, fine-tuned", "mini, words")["rte"] == ""
