@@ -26,7 +26,7 @@ EXPERIMENTS: Mapping[str, Mapping[str, Study]] = {
     "contexts": context_runs.STUDIES,
     "sentences": sentence_runs.PLANS,
     "family": {
-        "stories": family_stories.STUDY,
+        "ends": family_stories.STUDY,
         "pydocs-pair": family_pairs.STUDY,
         "prompts": family_prompts.STUDY,
     },

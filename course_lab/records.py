@@ -250,8 +250,9 @@ def _under(
     return {**run, "configuration": now} if run["configuration"] == then else run
 
 
-def load(name: str, folder: Path = RESULTS) -> Record:
+def load(name: str, folder: Path | None = None) -> Record:
     """Read a record."""
+    folder = folder or RESULTS
     path = folder / f"{name}.json"
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.json"))) or "none"

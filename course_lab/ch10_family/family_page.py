@@ -17,13 +17,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from course_lab.ch06_pretraining.pretraining_page import runs_of
-from course_lab.records import Record, mean_text, recorded_note
+from course_lab.ch06_pretraining.pretraining_page import lead_over, runs_of
+from course_lab.records import (
+    Record,
+    lead_text,
+    load,
+    mean_text,
+    not_yet,
+    recorded_note,
+    results_of,
+)
 from course_lib.bert.model import BertModel
 from course_lib.data.corpus import markdown_table
 from course_lib.embeddings.gpt import CausalLanguageModel
 from course_lib.family.colbert import maxsim
 from course_lib.family.inputs import entity_ids, permutation_masks
+from course_lib.metrics.scores import Interval
 from course_lib.pretraining.masking import MaskingConfig, VocabIds, mask_tokens
 from course_lib.sentence_bert.model import pool
 
@@ -167,22 +176,31 @@ def told(record: Record, table: str, what: str = "The next table was") -> str:
     return f"{recorded_note(record, what)}\n\n{table}"
 
 
-def students_table(record: Record) -> str:
-    """The teacher and its three students on masked tokens of the test split."""
-    names = ("BERT", "DistilBERT", "student, layers copied", "student, from scratch")
-    starts = dict(zip(names, ("random", "copied", "copied", "random"), strict=True))
+def ends_tables(variants: Sequence[str], leads: Sequence[tuple[str, str]]) -> str:
+    """Models that were trained until their validation loss stopped falling, on masked
+    tokens of the test split, and by how much some lead others, seed by seed; the
+    command that makes the runs, where they are missing."""
+    results = results_of("family-ends")
+    if not set(variants) <= set(runs_of(results)):
+        return not_yet("course record family --data ends")
     columns = {
         "masked tokens (%)": ("scores", "mlm_accuracy"),
         "names, things and places (%)": ("scores", "entity_accuracy"),
     }
-    also = {
-        "first weights": lambda run: starts[run["variant"]],
-        "losses": lambda run: (
-            "all three" if run["variant"] == "DistilBERT" else "masked tokens"
-        ),
-        "steps": lambda run: f"{run['steps']:,}",
-    }
-    return told(record, score_table(record.results, names, columns, also))
+
+    def steps(run: Mapping[str, Any]) -> str:
+        of_all = [x["steps"] for x in runs_of(results)[run["variant"]]]
+        return f"{min(of_all):,} to {max(of_all):,}"
+
+    also = {"parameters": lambda run: f"{run['parameters']:,}", "steps": steps}
+    rows = []
+    for one, other in leads:
+        lead = lead_over(results, one, other)
+        points = Interval(100 * lead.mean, 100 * lead.half_width)
+        rows.append((f"{one} minus {other}", lead_text(points)))
+    table = score_table(results, variants, columns, also)
+    differences = markdown_table(("masked tokens", "points"), rows)
+    return told(load("family-ends"), f"{table}\n\n{differences}", "These runs were")
 
 
 def pairs_table(record: Record, bm25: Mapping[str, float], documents: int) -> str:

@@ -1,8 +1,9 @@
-"""Chapter 10's models on the `stories`: ALBERT beside BERT, a distilled student beside
-one from scratch.
+"""Chapter 10's models on the stories of two worlds: ALBERT next to BERT, a distilled
+student next to one from scratch.
 
-All are trained on chapter 6's stories in its vocabulary, with fewer steps than there,
-and measured on the test split with the standard masks.
+All are trained by chapter 6's live recipe, but with a constant learning rate, until
+their validation loss has stopped falling, and measured on the test split with the
+standard masks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,13 +21,17 @@ from course_lab.ch06_pretraining.few_stories import (
 )
 from course_lab.ch06_pretraining.pretrain import Plan, scaled_start
 from course_lab.ch06_pretraining.pretrain_data import Corpus
-from course_lab.ch06_pretraining.pretrain_scores import Guess, guess_with, hidden_tokens
+from course_lab.ch06_pretraining.pretrain_scores import (
+    Guess,
+    guess_with,
+    hidden_tokens,
+    score,
+)
 from course_lab.ch06_pretraining.pretraining_questions import Question, ask
 from course_lab.ch06_pretraining.pretraining_stories import (
+    LIVE,
     QUESTIONS,
-    RECIPE,
     SUBJECTS,
-    WITH_ADAMW,
     Recipe,
     answers,
     read_stories,
@@ -43,8 +48,8 @@ from course_lib.family.distilbert import (
     student_of,
 )
 from course_lib.pretraining.batches import PreTrainingBatch, pretraining_loss_sum
-from course_lib.training.batches import set_seed
-from course_lib.training.loop import LossFunction, train
+from course_lib.training.batches import set_seed, to_device
+from course_lib.training.loop import Evaluation, History, LossFunction, train
 
 MEMBERS = ("BERT", "ALBERT", "DistilBERT")
 PASSES = 2  # over the test split
@@ -57,8 +62,8 @@ class Variant:
 
     member: str  # "BERT", "ALBERT" or "DistilBERT"
     recipe: Recipe  # its steps and its text
-    width: int = 128  # features of a hidden state
-    embedding_size: int = 32  # ALBERT's features of an embedding
+    width: int = 64  # features of a hidden state
+    embedding_size: int = 18  # ALBERT's features of an embedding
     #: For DistilBERT: whether it starts with layers of its teacher, the BERT of
     #: `TEACHER` with the same seed.
     copied: bool = False
@@ -77,21 +82,9 @@ class Variant:
 
 
 TEACHER = "BERT"
-_LONG = Recipe(
-    tuple(
-        replace(
-            plan,
-            training=replace(
-                plan.training, steps=steps, warmup_steps=warmup, evaluate_every=None
-            ),
-        )
-        for plan, steps, warmup in zip(
-            WITH_ADAMW.stages, (400, 760), (80, 20), strict=True
-        )
-    )
-)
-_SHORT = Recipe(
-    (replace(_LONG.last, training=replace(_LONG.last.training, steps=400)),)
+#: Until four looks in a row have found no smaller loss.
+TO_THE_END = LIVE.trained(
+    steps=6000, learning_rate=3e-3, schedule="constant", evaluate_every=200, patience=4
 )
 _MASKED_ONLY = DistillationWeights(soft=0.0, masked=1.0, cosine=0.0)
 
@@ -138,24 +131,30 @@ def build(
 
 def train_variant(
     variant: Variant, corpus: Corpus, teacher: BertForPreTraining | None = None
-) -> tuple[Model, float]:
-    """Train a variant."""
-    model, seconds = build(variant, len(corpus.tokenizer), teacher), 0.0
-    for plan in variant.recipe.stages:
-        loss: LossFunction = pretraining_loss_sum
-        if variant.member == "DistilBERT":
-            loss = distillation_loss_sum(
-                teacher or BertForPreTraining(model.config), variant.weights
-            )
-        history = train(
-            model,
-            plan.parts(corpus),
-            loss,
-            plan.training,
-            make_optimizer=plan.make_optimizer,
+) -> tuple[Model, History]:
+    """Train a variant until the loss at masked tokens of the validation split stops
+    falling, whatever it is trained on."""
+    model, plan = build(variant, len(corpus.tokenizer), teacher), variant.recipe.last
+    loss: LossFunction = pretraining_loss_sum
+    if variant.member == "DistilBERT":
+        loss = distillation_loss_sum(
+            teacher or BertForPreTraining(model.config), variant.weights
         )
-        seconds += history.seconds[-1]
-    return model.to("cpu").eval(), seconds
+    watch = validation(corpus, plan.max_length)
+    parts, optimizer = plan.parts(corpus), plan.make_optimizer
+    history = train(model, parts, loss, plan.training, watch, optimizer)
+    return model.to("cpu").eval(), history
+
+
+def validation(corpus: Corpus, max_length: int) -> Evaluation:
+    """Return what measures a model's loss at masked tokens."""
+    store, vocab = corpus.stores["validation"], corpus.tokenizer.vocab
+    data = hidden_tokens(store, vocab, max_length)
+
+    def measured(model: Any) -> dict[str, float]:
+        return {"loss": score(guess_of(model), data).figures()["mlm_loss"]}
+
+    return measured
 
 
 def guess_of(model: Model) -> Guess:
@@ -165,7 +164,8 @@ def guess_of(model: Model) -> Guess:
         return guess_with(model)
 
     def guess(batch: PreTrainingBatch) -> tuple[torch.Tensor, None]:
-        found = model(batch.input_ids, batch.attention_mask, batch.masked_positions)
+        there = to_device(batch, next(model.parameters()).device)
+        found = model(there.input_ids, there.attention_mask, there.masked_positions)
         return found.prediction_logits.float().log_softmax(-1), None
 
     return guess
@@ -218,7 +218,7 @@ class Inputs:
 
 def read(study: Study, source: str | None, _: str | None) -> Inputs:
     """Read the stories of a source."""
-    corpus, longest = read_stories(RECIPE, source), RECIPE.last.max_length
+    corpus, longest = read_stories(LIVE, source), LIVE.last.max_length
     return Inputs(corpus, ask(corpus, longest, QUESTIONS, "test"))
 
 
@@ -231,12 +231,13 @@ def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
             first = study.variants[TEACHER].seeded(seed)
             _keep(train_variant(first, inputs.corpus)[0], seed, inputs)
         teacher = inputs.teachers[seed]
-    model, seconds = train_variant(variant, inputs.corpus, teacher)
+    model, history = train_variant(variant, inputs.corpus, teacher)
     if name == TEACHER:
         _keep(model, seed, inputs)
     longest = variant.recipe.last.max_length
     found = measure(model, inputs.corpus, inputs.questions, longest)
-    return {**found, "steps": variant.recipe.steps, "seconds": seconds}
+    ended = {"steps": len(history.steps), "losses": history.metrics["loss"]}
+    return {**found, **ended, "seconds": history.seconds[-1]}
 
 
 def _keep(model: Model, seed: int, inputs: Inputs) -> None:
@@ -249,22 +250,22 @@ def probe(study: Study, name: str) -> tuple[Study, Inputs]:
     short = {
         key: replace(x, recipe=little(x.recipe)) for key, x in study.variants.items()
     }
-    corpus = story_corpus("stories", FEW_STORIES)
+    corpus = story_corpus(LIVE.last.data, FEW_STORIES)
     longest = short[name].recipe.last.max_length
     questions = ask(corpus, longest, NUMBER, "test")
     return replace(study, variants=short), Inputs(corpus, questions)
 
 
 _VARIANTS = {
-    TEACHER: Variant("BERT", _LONG),
-    "ALBERT": Variant("ALBERT", _LONG),
-    "BERT, as few parameters": Variant("BERT", _LONG, width=64),
-    "DistilBERT": Variant("DistilBERT", _SHORT, copied=True),
+    TEACHER: Variant("BERT", TO_THE_END),
+    "ALBERT": Variant("ALBERT", TO_THE_END),
+    "BERT, as few parameters": Variant("BERT", TO_THE_END, width=32),
+    "DistilBERT": Variant("DistilBERT", TO_THE_END, copied=True),
     "student, layers copied": Variant(
-        "DistilBERT", _SHORT, copied=True, weights=_MASKED_ONLY
+        "DistilBERT", TO_THE_END, copied=True, weights=_MASKED_ONLY
     ),
-    "student, from scratch": Variant("DistilBERT", _SHORT, weights=_MASKED_ONLY),
+    "student, from scratch": Variant("DistilBERT", TO_THE_END, weights=_MASKED_ONLY),
 }
 STUDY = Study(
-    "family-stories", _VARIANTS, read, run, probe, {"task": "stories"}, ("stories",)
+    "family-ends", _VARIANTS, read, run, probe, {"task": "stories"}, (LIVE.last.data,)
 )

@@ -26,7 +26,7 @@ TRAINED = [
     ("finetuning-squad", "fine-tuned, 600", 20, None),
     ("sentences-nli", "scores", 12, None),
     ("sentences-nli", "pairs", 12, None),
-    ("family-stories", "DistilBERT", 12, "scores/mlm_loss"),
+    ("family-ends", "DistilBERT", 12, "scores/mlm_loss"),
     ("family-pydocs-pair", "late interaction", 12, None),
     ("family-prompts", "fine-tuned", 12, None),
 ]
