@@ -50,10 +50,10 @@ test: programs lint site ## Check everything, the grader in part; ends with pyte
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  -m "not records" $(PYTEST_ARGS)
 
-# What takes long, in full; `make test` takes a representative of each kind (tests/whole.py).
-test-grading: programs site ## Check in full: every attack, every answer, a large class, stock nbgrader, every page, the GPU's steps
+# What takes long, in full; `make test` takes a representative of each kind (tests/whole.py). The files are those that do so.
+test-grading: programs site ## Check in full: every attack, answer and probe, a large class, stock nbgrader, every page, the GPU's steps
 	COURSE_TESTS=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
-	  tests/tools/grading tests/assignments/test_through_nbgrader.py tests/book/test_accessibility.py tests/benchmarks/test_gpu.py $(PYTEST_ARGS)
+	  $$(grep -rlE --include='test_*.py' '^from (whole|known_answers) import' tests) $(PYTEST_ARGS)
 
 # Figures that `course record` and the benchmarks left in book/results: they change when something is recorded anew.
 check-records: setup ## Check what the recorded results say

@@ -5,7 +5,7 @@ kept, and no run is added to them. Several commands may run side by side, each w
 own seeds: a run is added to what the record holds by then.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,12 +95,19 @@ class State(NamedTuple):
     differences: dict[str, str]
 
 
-def states(names: Sequence[str] = (), folder: Path | None = None) -> Iterator[State]:
-    """Repeat the probes of some records or all: is each variant current or stale?"""
+def states(
+    names: Sequence[str] = (),
+    folder: Path | None = None,
+    variants: Container[str] | None = None,
+) -> Iterator[State]:
+    """Repeat the probes of some records or all, of some variants or all: is each
+    current or stale?"""
     folder = folder or records.RESULTS
     for name in names or sorted(path.stem for path in folder.glob("*.json")):
         record = records.load(name, folder)
         for variant in dict.fromkeys(run["variant"] for run in record.runs):
+            if variants is not None and variant not in variants:
+                continue
             of_it = [run for run in record.runs if run["variant"] == variant]
             found = probes.differences(record, variant)
             yield State(

@@ -2,7 +2,7 @@
 words, and right answers are not.
 
 The cases run once for all tests of this file, in processes of their own
-(``course_tools.grading.assignments.mutants``).
+(``course_tools.grading.assignments.mutants``): those of ``known_answers``.
 """
 
 import json
@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 from cases import for_each
+from known_answers import known_answers, representatives, run_known
+from whole import WHOLE
 
 from course_tools.grading.assignments.mutants import (
     Mark,
     Outcome,
+    cases_key,
     load_cases,
-    run_cases,
 )
 from course_tools.grading.assignments.mutants_page import record_path, what_caught
 from course_tools.grading.assignments.release import assignments
@@ -24,7 +26,7 @@ from course_tools.grading.assignments.source import AssignmentError
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = assignments(ROOT)
-CASES = {name: load_cases(name, ROOT) for name in ASSIGNMENTS}
+CASES = {name: known_answers(name) for name in ASSIGNMENTS}
 MUTANTS = [
     pytest.param(name, mutant, id=f"{name}-{mutant.name}")
     for name in ASSIGNMENTS
@@ -51,7 +53,7 @@ def outcomes():
     def of(name: str) -> dict[str, Outcome]:
         if name not in found:
             try:
-                found[name] = run_cases(name, ROOT)
+                found[name] = run_known(name)
             # Kept: the next test fails at once, and does not run them all again.
             except AssignmentError as error:
                 found[name] = error
@@ -114,14 +116,30 @@ def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(name)
 
 
 @for_each("name", ASSIGNMENTS)
+def test_representatives_refuse_and_write_otherwise_every_cell_that_all_do(name):
+    (mutants, right), (some, few) = (
+        load_cases(name, ROOT),
+        representatives(*load_cases(name, ROOT)),
+    )
+    assert {(one.cell, one.caught) for one in some} == {
+        (one.cell, one.caught) for one in mutants
+    }
+    assert {cell for one in few for cell in one.changes} == {
+        cell for one in right for cell in one.changes
+    }
+
+
+@for_each("name", ASSIGNMENTS)
 def test_what_the_instructors_page_tells_is_what_happened_in_this_run(outcomes, name):
     """But for the tests' words, in which another machine may have other digits. `course
     mutants` records anew."""
     told = json.loads(record_path(name, ROOT).read_text(encoding="utf-8"))
+    assert told.pop("made_from") == cases_key(name, ROOT), f"run: course mutants {name}"
     happened = what_caught(*CASES[name], outcomes(name))
     for kept in (told, happened):
         for fate in kept["wrong"].values():
             del fate["says"]
-    assert {key: told[key] for key in happened} == happened, (
-        f"run: course mutants {name}"
-    )
+    if not WHOLE:
+        for kind in ("wrong", "right"):
+            told[kind] = {case: told[kind][case] for case in happened[kind]}
+    assert told == happened, f"run: course mutants {name}"

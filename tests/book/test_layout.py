@@ -43,31 +43,26 @@ FAULTS = """smallest => [...document.querySelectorAll('svg.diagram')].flatMap(sv
 })"""
 
 
-def test_no_code_and_no_output_scrolls_sideways_from_1280_pixels_on(browser, site):
-    found = {}
-    for width in (LAPTOP, DESK):
-        with quiet_page(browser, viewport={"width": width, "height": 900}) as page:
-            for name in written(site):
-                page.goto((site / name).as_uri())
-                typeset(page)
-                page.evaluate(OPEN)
-                if cut := page.evaluate(CUT):
-                    found[f"{name} at {width}"] = cut
-    assert found == {}
-
-
-def test_a_phone_scrolls_no_page_sideways_and_shows_every_letter_of_a_diagram(
+def test_no_code_scrolls_sideways_from_1280_pixels_on_and_no_page_and_letter_on_a_phone(
     browser, site
 ):
-    wide, faults = {}, {}
-    with quiet_page(browser, viewport={"width": PHONE, "height": 844}) as page:
+    """Each page is loaded once, on a phone, and then has more and more room."""
+    cut, wide, faults = {}, {}, {}
+    with quiet_page(browser) as page:
         for name in written(site):
+            page.set_viewport_size({"width": PHONE, "height": 844})
             page.goto((site / name).as_uri())
             typeset(page)
             if (beyond := page.evaluate(BEYOND)) > 0:
                 wide[name] = beyond
             if found := page.evaluate(FAULTS, SMALLEST):
                 faults[name] = found
+            page.evaluate(OPEN)
+            for width in (LAPTOP, DESK):
+                page.set_viewport_size({"width": width, "height": 900})
+                if found := page.evaluate(CUT):
+                    cut[f"{name} at {width}"] = found
+    assert cut == {}
     assert wide == {}
     assert faults == {}
 

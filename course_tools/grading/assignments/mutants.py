@@ -4,7 +4,7 @@
 people make, with the cell that must refuse it and the words that it must say;
 ``RIGHT_ANSWERS``, each written differently from the reference; and ``ACROSS``, where
 there is need of it: what tests say otherwise with the answers in a process of their
-own. :func:`run_cases` runs every one on the solution notebook and marks it as nbgrader
+own. :func:`run_cases` runs them on the solution notebook and marks them as nbgrader
 does; ``tests/assignments`` also sends some through nbgrader itself.
 """
 
@@ -15,7 +15,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +26,7 @@ from filelock import FileLock
 from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 
-from course_lib.files import digest_of_code, write_whole
+from course_lib.files import write_whole
 from course_tools.grading.assignments.source import (
     AssignmentError,
     others,
@@ -149,28 +149,43 @@ def cases_key(name: str, root: Path = Path()) -> str:
     return state.hexdigest()[:16]
 
 
-def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, Outcome]:
-    """Run an assignment's mutants and right answers, or read the last equal run."""
-    library = Path(__file__).parent
-    modules = ["mutants", "mutants_run", "source", "student_checks", "withheld"]
-    modules += ["guard", "comparing", "comparisons", "parting", "reach"]
-    code = digest_of_code([library / f"{module}.py" for module in modules], False)
+def run_cases(
+    name: str,
+    root: Path = Path(),
+    processes: int = 2,
+    only: Iterable[str] | None = None,
+) -> dict[str, Outcome]:
+    """Run an assignment's mutants and right answers, or read the last equal run.
+
+    Parameters
+    ----------
+    name, root, processes
+        The assignment, the checkout, and how many processes run at once.
+    only
+        Names of the cases to run besides the reference; None for all.
+    """
+    names = [] if only is None else ["only", *sorted(only)]
     packages = [version(package) for package in ("torch", "nbgrader", "ipython")]
-    state = [platform.python_version(), *packages, cases_key(name, root), code]
-    key = hashlib.sha256(" ".join(state).encode()).hexdigest()[:16]
+    state = [platform.python_version(), *packages, cases_key(name, root), *names]
+    digest = hashlib.sha256(" ".join(state).encode())
+    library = Path(__file__).parents[3]
+    for folder in ("course_lib", "course_tools/grading"):
+        for path in sorted((library / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    key = digest.hexdigest()[:16]
     cached = root / ".cache" / "mutants" / f"{name}-{key}.json"
     cached.parent.mkdir(parents=True, exist_ok=True)
     # pytest's workers and the book's build may ask at the same time
     with FileLock(cached.with_suffix(".lock")):
         if not cached.exists():
-            write_whole(cached, _run_anew(name, root, processes))
+            write_whole(cached, _run_anew(name, root, processes, names[1:]))
     outcomes = json.loads(cached.read_text(encoding="utf-8"))
     return {case: Outcome.read(stored) for case, stored in outcomes.items()}
 
 
-def _run_anew(name: str, root: Path, processes: int) -> str:
+def _run_anew(name: str, root: Path, processes: int, only: list[str]) -> str:
     program = [sys.executable, "-m", "course_tools.grading.assignments.mutants_run"]
-    command = [*program, name, str(root.resolve()), str(processes)]
+    command = [*program, name, str(root.resolve()), str(processes), *only]
     # Marks are given on a CPU; and torch's autograd cannot go on in a forked process
     # where it has seen a GPU. Texts have the same hashes each time, so an answer that
     # leans on the order of a set gives the same one.

@@ -32,7 +32,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
@@ -272,8 +272,11 @@ def get_ready() -> None:
     numpy.random.seed(0)  # noqa: NPY002 - answers draw from it
 
 
-def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
-    """Run the reference and every case. Call it in a fresh process: it forks."""
+def _run_all(
+    name: str, root: Path, at_once: int, only: Collection[str] = ()
+) -> dict[str, Any]:
+    """Run the reference and the named cases, without names every one. Call it in a
+    fresh process: it forks."""
     get_ready()  # once, before the fork: no case spends time on it
     notebook = read_source(root / "solutions" / name / f"{name}.py")
     mutants, right = load_cases(name, root)
@@ -283,8 +286,13 @@ def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
     cases.update({answer.name: answer.changes for answer in right})
     if len({REFERENCE, *cases}) != 1 + len(mutants) + len(right):
         raise AssignmentError("two cases have the same name; tests and pages use it")
+    if unknown := sorted({*only} - {*cases}):
+        raise AssignmentError(f"{name} has no known answer {', '.join(unknown)}")
+    if only:
+        cases = {case: changes for case, changes in cases.items() if case in only}
     return in_processes(notebook, cases, at_once)
 
 
 if __name__ == "__main__":
-    json.dump(_run_all(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])), sys.stdout)
+    assignment, checkout, at_once, *names = sys.argv[1:]
+    json.dump(_run_all(assignment, Path(checkout), int(at_once), names), sys.stdout)

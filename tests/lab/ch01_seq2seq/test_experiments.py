@@ -472,6 +472,7 @@ def test_multi30k_trains_on_the_real_sentences(real_data, tmp_path, monkeypatch)
         evaluate_every=None,
         patience=None,
         progress=False,
+        precision="float32",  # many processors are slow in the recorded one
     )
     recipe = replace(
         recipe, training=training, test_size=20, beam_size=2, max_length=20

@@ -10,7 +10,13 @@ import torch
 from expect import refusal
 
 from course_lab import records
-from course_lab.ch06_pretraining import pretraining_page
+from course_lab.ch06_pretraining import pretraining_page, pretraining_plans
+from course_lab.ch06_pretraining.few_stories import (
+    FEW_STORIES,
+    NUMBER,
+    little,
+    story_corpus,
+)
 from course_lab.ch06_pretraining.pretrain import build
 from course_lab.ch06_pretraining.pretraining_plans import (
     BASE,
@@ -460,7 +466,8 @@ def test_a_shorter_recipe_keeps_its_proportions():
 
 @pytest.mark.slow
 def test_stages_go_on_where_the_last_one_ended_and_are_numbered_through(corpus):
-    recipe = RECIPE.shortened(0.01).trained(evaluate_every=None)
+    recipe = RECIPE.shortened(0.01).changed(batch_size=16)
+    recipe = recipe.trained(evaluate_every=None)
     run = train_on_stories(recipe, corpus, {})
     assert run.history.steps == list(range(1, recipe.steps + 1))
     assert run.history.metric_steps == [recipe.stages[0].training.steps, recipe.steps]
@@ -493,9 +500,13 @@ def test_a_study_is_recorded_run_by_run_and_not_run_twice(
     monkeypatch, tmp_path, caplog
 ):
     monkeypatch.setattr(records, "RESULTS", tmp_path)
-    monkeypatch.setattr("course_lab.ch06_pretraining.pretraining_plans.PLACES", 30)
-    monkeypatch.setattr("course_lab.ch06_pretraining.pretraining_plans.PASSES", 1)
+    for name, number in (("PLACES", NUMBER), ("QUESTIONS", NUMBER), ("PASSES", 1)):
+        monkeypatch.setattr(pretraining_plans, name, number)
+    corpus = story_corpus("stories", FEW_STORIES)
+    monkeypatch.setattr(pretraining_plans, "read_stories", lambda *_: corpus)
     wanted = ["always [MASK]", "no next sentence"]
+    small = {variant: little(PLANS["stories"].variants[variant]) for variant in wanted}
+    monkeypatch.setitem(PLANS, "stories", study_of("stories", small))
     path = command.record_experiment(
         "pretraining", "stories", "embedded", wanted, [1], steps=10
     )
@@ -507,9 +518,7 @@ def test_a_study_is_recorded_run_by_run_and_not_run_twice(
     assert all(
         0 < run["downstream"] < 1 and run["steps"] == 20 for run in record.results
     )
-    monkeypatch.setattr(
-        "course_lab.ch06_pretraining.pretraining_plans.train_on_stories", None
-    )
+    monkeypatch.setattr(pretraining_plans, "train_on_stories", None)
     assert (
         command.record_experiment(
             "pretraining", "stories", "embedded", wanted, [1], steps=10

@@ -9,7 +9,7 @@ it, a right one with those that it can reach. There is no wall around the two: w
 wall changes is seen where some of the same answers are graded as a class.
 
 It forks, so it is a program of its own: ``python mutants_across.py ASSIGNMENT ROOT
-AT_ONCE`` in an empty folder.
+AT_ONCE [CASE ...]`` in an empty folder; without a case all run.
 """
 
 from __future__ import annotations
@@ -177,11 +177,14 @@ def be_student(connection: socket.socket, orders: socket.socket) -> None:
         os._exit(0)
 
 
-def run_across(name: str, root: Path, at_once: int) -> dict[str, Any]:
-    """Run every case of an assignment, and the reference up to the last change
+def run_across(name: str, root: Path, at_once: int, *only: str) -> dict[str, Any]:
+    """Run every case of an assignment, or some, and the reference up to the last change
     of all."""
     assignment = load(name, root)
     mutants, right = load_cases(name, root)
+    if only:
+        mutants = [case for case in mutants if case.name in only]
+        right = [case for case in right if case.name in only]
     reference = plan(assignment, {})
     plans = {case.name: plan(assignment, case.changes) for case in [*mutants, *right]}
     whole = code_cells(assignment.instructor)
@@ -237,4 +240,5 @@ def run_across(name: str, root: Path, at_once: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    json.dump(run_across(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])), sys.stdout)
+    which, checkout, at_once, *names = sys.argv[1:]
+    json.dump(run_across(which, Path(checkout), int(at_once), *names), sys.stdout)

@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -690,8 +691,10 @@ os._exit(0)
         before = sandboxed.children(recursive=True)
         transcript = execute(worker, visible_round([step]), {})
         started = set(sandboxed.children(recursive=True)) - set(before)
-        _, living = psutil.wait_procs(started, timeout=60)  # killed, and not yet gone
-        left = [str(process) for process in living if lives(process)]
+        until = time.monotonic() + 60  # they are killed, and may not yet be gone
+        while any(map(lives, started)) and time.monotonic() < until:
+            time.sleep(0.01)
+        left = [str(process) for process in started if lives(process)]
     # so nobody holds the pipe open
     assert "ended its process" in transcript.cells[3]["error"]["message"]
     assert left == []
