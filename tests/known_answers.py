@@ -1,5 +1,6 @@
 """Which known answers of an assignment the tests run."""
 
+from itertools import cycle
 from pathlib import Path
 
 from whole import WHOLE
@@ -23,16 +24,19 @@ def known_answers(name: str) -> Cases:
 
 
 def representatives(mutants: list[Mutant], right: list[RightAnswer]) -> Cases:
-    """Of each test cell the first mistake that a visible test catches, and the first
-    that a hidden one does; of right answers those that write a cell otherwise that none
-    before them did."""
-    wrong = {(mutant.cell, mutant.caught): mutant for mutant in reversed(mutants)}
-    written, chosen = set[str](), list[RightAnswer]()
-    for answer in right:
-        if not written >= answer.changes.keys():
-            chosen.append(answer)
-        written |= answer.changes.keys()
-    return [mutant for mutant in mutants if mutant in wrong.values()], chosen
+    """Of each test cell one mistake, in turn the first that a visible test catches and
+    the first that a hidden one does; and the right answer that writes most cells
+    otherwise."""
+    of_cells: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        of_cells.setdefault(mutant.cell, []).append(mutant)
+    wrong = [
+        next((one for one in of_it if one.caught == caught), of_it[0])
+        for of_it, caught in zip(
+            of_cells.values(), cycle(("visible", "hidden")), strict=False
+        )
+    ]
+    return wrong, [max(right, key=lambda answer: len(answer.changes))]
 
 
 def run_known(name: str) -> dict[str, Outcome]:
