@@ -44,7 +44,7 @@ def wheel(tmp_path_factory):
 def installed(wheel, tmp_path_factory):
     """A folder with the wheel's content, and no second torch."""
     folder = tmp_path_factory.mktemp("installed")
-    pip("install", "--target", folder, wheel)
+    pip("install", "--no-compile", "--target", folder, wheel)
     return folder
 
 
