@@ -2,7 +2,7 @@
 and every mark compared.
 
 nbgrader grades one submission after the other, so this takes minutes, and `make test`
-has a class of three. It runs once; the tests read what it left.
+has a class of four. It runs once; the tests read what it left.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ STUDENTS = [
     "skip-execution",
     "warns",
 ]
-if not WHOLE:  # all right, a hidden test alone that refuses, a test that is put back
-    STUDENTS = ["ada", "partly-right", "deleted-test"]
+if not WHOLE:  # all right, refused by a hidden test, nothing, a test is put back
+    STUDENTS = ["ada", "partly-right", "blank", "deleted-test"]
 
 
 @dataclass(frozen=True)
