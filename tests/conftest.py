@@ -39,6 +39,7 @@ gc.set_threshold(50_000, 20, 50)
 #: order changes no result.
 LONG = (
     "assignments/test_through_nbgrader.py",
+    "assignments/test_mutants.py",
     "tools/grading/test_through_bridge.py",
     "tools/grading/test_large_class.py",
     "tools/grading/test_nbgraders_own_tests.py",
@@ -48,7 +49,7 @@ LONG = (
     "book/test_site.py",
     "tools/grading/test_cycle.py",
     "assignments/test_release.py",
-    "assignments/test_mutants.py",
+    "lab/test_probes.py",
     "lab/ch06_pretraining/test_pretrain_runs.py",
     "lab/ch01_seq2seq/test_experiments.py",
     "lab/ch06_pretraining/test_shipped_checkpoints.py",

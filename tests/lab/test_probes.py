@@ -41,7 +41,7 @@ def kinds() -> dict[str, list[str]]:
     return chosen
 
 
-def test_every_recorded_variant_is_current_or_known_to_be_stale():
+def test_every_recorded_variant_is_current_or_known_to_be_stale(unchecked):
     """Design, "Live or recorded": a variant whose probe has other figures is stale, and
     pages say so of those in `records.STALE`. `make test` takes the probes of each kind
     of variant, `make test-grading` all."""
