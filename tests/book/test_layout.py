@@ -62,9 +62,7 @@ def test_no_code_scrolls_sideways_from_1280_pixels_on_and_no_page_and_letter_on_
                 page.set_viewport_size({"width": width, "height": 900})
                 if found := page.evaluate(CUT):
                     cut[f"{name} at {width}"] = found
-    assert cut == {}
-    assert wide == {}
-    assert faults == {}
+    assert (cut, wide, faults) == ({}, {}, {})
 
 
 def test_faults_of_a_diagram_are_seen(browser):
