@@ -109,7 +109,7 @@ def test_every_graded_cell_refuses_at_least_one_mistake(outcomes, name):
 def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(name):
     """A student can find out about a cell before handing in: some mistake in each cell
     is caught by a visible test."""
-    mutants = CASES[name][0]
+    mutants, _ = load_cases(name, ROOT)
     assert {mutant.cell for mutant in mutants if mutant.caught == "visible"} == {
         mutant.cell for mutant in mutants
     }
