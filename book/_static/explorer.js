@@ -114,5 +114,5 @@
   }
 
   document.addEventListener("DOMContentLoaded",
-    () => document.querySelectorAll(".attention-explorer").forEach(prepareExplorer));
+    () => document.querySelectorAll(".attention-explorer:not(.bert-live)").forEach(prepareExplorer));
 })();

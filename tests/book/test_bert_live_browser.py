@@ -1,0 +1,310 @@
+"""The page *BERT, live* and its clinic in headless Chromium, as a reader uses them.
+
+The book of these tests has one page with the parts of book/bert-live.md, and the
+scripts that the build writes. Keyboard: WCAG 2.2, criteria 2.1.1 and 2.4.7. Changes
+announced: 4.1.3. Reflow: 1.4.10.
+"""
+
+import re
+
+import pytest
+import torch
+from pages import (
+    TRIAL,
+    address_of,
+    build_without_reference,
+    lay_out_book,
+    quiet_page,
+    serious_violations,
+)
+from places import BOOK
+
+from course_lab.ch06_pretraining.shipped import load_shipped
+from course_tools.site import live
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TEXT = "Return the number of lists in the list."
+MASKED = 5  # its token "lists"
+
+
+@pytest.fixture(scope="module")
+def live_book(tmp_path_factory):
+    """A built book with the parts of the page, on a page of its own name."""
+    root = tmp_path_factory.mktemp("live")
+    lay_out_book(root, "")
+    (root / "book" / "_toc.yml").write_text(
+        "format: jb-book\nroot: index\nchapters:\n  - file: bert-live\n"
+    )
+    lines = (BOOK / "bert-live.md").read_text(encoding="utf-8").splitlines()
+    parts = [line for line in lines if line.startswith("<div")]
+    assert len(parts) == 5
+    (root / "book" / "bert-live.md").write_text(
+        TRIAL.replace("(trial)", "(live)") + "\n\n".join(parts) + "\n"
+    )
+    build_without_reference(root)
+    return root
+
+
+@pytest.fixture(params=["file", "http"])
+def address(request, live_book):
+    with address_of(live_book, request.param) as found:
+        yield f"{found}/bert-live.html"
+
+
+@pytest.fixture
+def from_disk(live_book):
+    return (live_book / "_build" / "html" / "bert-live.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def peer():
+    """The model that the page has, in Python."""
+    model, tokenizer = load_shipped("tiny")
+    numbers = live.in_whole_numbers(model, tokenizer, live.calibration())
+    return live.restored_model(model, numbers), tokenizer
+
+
+def part(page, name: str):
+    return page.locator(f"[data-live={name}]")
+
+
+def status(page):
+    return part(page, "write").get_by_role("status")
+
+
+def said(page, words: str) -> str:
+    """Wait until the page announces something, and return it."""
+    status(page).filter(has_text=re.compile(words)).wait_for()
+    return status(page).inner_text()
+
+
+def start(page, text: str = TEXT, second: str = "") -> None:
+    """Load tiny and type, by keyboard."""
+    part(page, "write").get_by_role("button", name="Load BERT tiny").press("Enter")
+    said(page, "Position")
+    for box, words in (("Your sentence", text), ("A second sentence", second)):
+        field = page.get_by_role("textbox", name=box)
+        field.press("Control+a")
+        field.press("Delete")
+        field.press_sequentially(words)
+
+
+def mask(page, token: str):
+    part(page, "write").get_by_role("button", name=token, exact=True).press("Enter")
+
+
+def test_a_typed_sentence_gets_the_librarys_prediction_beside_the_untrained_models(
+    browser, address, peer
+):
+    model, tokenizer = peer
+    ids = tokenizer.encode(TEXT).ids
+    holed = [*ids[:MASKED], tokenizer.vocab["[MASK]"], *ids[MASKED + 1 :]]
+    with torch.no_grad():
+        at = torch.tensor([MASKED])
+        chances = model(torch.tensor([holed]), masked_positions=at)[0][0].softmax(-1)
+    best = tokenizer.pieces[int(chances.argmax())]
+    with quiet_page(browser) as page:
+        page.goto(address)
+        start(page)
+        mask(page, "lists")
+        told = said(page, f"Position {MASKED}: ")
+        told = said(page, re.escape(f"{best} {100 * chances.max():.0f} %"))
+        assert told.startswith(f"Position {MASKED}: {best} ")
+        for name in ("BERT tiny", "the same, untrained"):
+            rows = page.get_by_role("list", name=name).get_by_role("listitem")
+            rows.nth(4).wait_for()
+            assert rows.count() == 5
+        masked = part(page, "write").locator("[aria-pressed=true]")
+        assert masked.inner_text() == "[MASK]"
+        masked.press("Enter")
+        said(page, "^Position 5")
+        assert masked.count() == 0, "pressed again it is there again"
+        assert tokenizer.pieces[ids[MASKED]] in part(page, "write").inner_text()
+
+
+def test_a_mask_stays_with_its_token_while_the_reader_types(browser, from_disk):
+    with quiet_page(browser) as page:
+        page.goto(from_disk)
+        start(page)
+        mask(page, "lists")
+        said(page, f"^Position {MASKED}:")
+        box = page.get_by_role("textbox", name="Your sentence")
+        box.press("Home")
+        box.press_sequentially("Now ")
+        said(page, f"^Position {MASKED + 1}:")
+        box.press("Control+End")
+        box.press_sequentially(" The end.")
+        said(page, f"^Position {MASKED + 1}:")
+
+
+def test_two_sentences_get_a_chance_of_being_next_and_cosines_by_layer(
+    browser, from_disk, peer
+):
+    model, tokenizer = peer
+    first, second = (
+        model.bert(
+            torch.tensor([tokenizer.encode(text).ids]), return_hidden_states=True
+        ).hidden_states
+        for text in ("The key is a string.", "Press the key.")
+    )
+    expected = [
+        [
+            float(torch.cosine_similarity(x, y, dim=0))
+            for x, y in ((one[0, 2], two[0, 3]), (one[0].mean(0), two[0].mean(0)))
+        ]
+        for one, two in zip(first, second, strict=True)
+    ]
+    with quiet_page(browser) as page:
+        page.goto(from_disk)
+        start(page, "The key is a string.", "Press the key.")
+        assert re.search(
+            r"follows the first: [\d.]+ %", said(page, "follows.*untrained")
+        )
+        compare = part(page, "compare")
+        compare.get_by_role("combobox", name="Word in the first").select_option("2 key")
+        compare.get_by_role("combobox", name="Word in the second").select_option(
+            "3 key"
+        )
+        table = compare.get_by_role("table")
+        table.get_by_text("sentences, untrained").wait_for()
+        rows = [row.get_by_role("cell") for row in table.get_by_role("row").all()[1:]]
+        shown = [[float(text) for text in row.all_inner_texts()] for row in rows]
+        assert [len(row) for row in shown] == [4, 4, 4], "embeddings, two layers"
+        for row, words_and_means in zip(shown, expected, strict=True):
+            assert row[:2] == pytest.approx(words_and_means, abs=0.011)
+
+
+def test_layer_head_and_token_choose_the_weights_and_the_numbers(browser, from_disk):
+    with quiet_page(browser) as page:
+        page.goto(from_disk)
+        start(page)
+        attention = part(page, "attention")
+        for name, choice in (("Layer", "2"), ("Head", "2")):
+            attention.get_by_role("combobox", name=name, exact=True).select_option(
+                choice
+            )
+        attention.get_by_role("combobox", name="Token that attends").select_option(
+            "2 the"
+        )
+        attention.get_by_text("“the” attends to:").wait_for()
+        weights = attention.locator(".explorer-weight").all_inner_texts()
+        assert sum(map(float, weights)) == pytest.approx(1, abs=0.005 * len(weights))
+        table = attention.get_by_role("table", name="layer 2, head 2")
+        row = table.get_by_role("row").nth(3).get_by_role("cell").all_inner_texts()
+        assert row == weights, "the matrix says the same"
+        steps = part(page, "layer")
+        steps.get_by_role("button", name="Scores and softmax").press("Enter")
+        shown = steps.get_by_role("table")
+        shown.get_by_text("From scores to weights: “the”").wait_for()
+        column = [
+            float(row.get_by_role("cell").nth(3).inner_text())
+            for row in shown.get_by_role("row").all()[1:]
+        ]
+        assert column == pytest.approx([float(one) for one in weights], abs=0.006)
+        sum_of = steps.locator(".live-sum").inner_text()
+        assert "divided by √64" in sum_of
+
+
+def test_a_link_restores_what_was_typed_and_nothing_becomes_markup(browser, from_disk):
+    typed = "<b>bold</b> & the list."
+    with quiet_page(browser) as page:
+        page.goto(from_disk)
+        start(page, typed)
+        mask(page, "list")
+        told = said(page, r"^Position 11")
+        link = page.url
+        assert part(page, "write").locator("b").count() == 0
+    with quiet_page(browser) as page:
+        page.goto(link)
+        assert said(page, r"^Position 11") == told
+        assert page.get_by_role("textbox", name="Your sentence").input_value() == typed
+
+
+def test_a_patient_is_named_and_its_line_shown(browser, address):
+    """By keyboard; a wrong answer is taken off the list, and what was found is kept."""
+    with quiet_page(browser) as page:
+        page.goto(f"{address}#bert?patient=7")
+        clinic = page.locator("[data-clinic]")
+        patient = page.evaluate("coursePatients[7]")
+        clinic.get_by_text("healthy: attention in layer 1").wait_for()
+        wrong = clinic.get_by_role("radio", name="Positions are counted from 1")
+        wrong.press("Space")
+        clinic.get_by_role("button", name="That is it").press("Enter")
+        told = clinic.get_by_role("status")
+        told.filter(has_text="Not that").wait_for()
+        assert not wrong.is_visible()
+        clinic.get_by_role("button", name="Show fewer").press("Enter")
+        assert clinic.get_by_role("radio").locator("visible=true").count() == 11
+        clinic.get_by_role("radio", name=patient["fault"]).press("Space")
+        clinic.get_by_role("button", name="That is it").press("Enter")
+        told.filter(has_text=f"Yes: {patient['fault']}").wait_for()
+        for words in (patient["library"], patient["test"], patient["from"]):
+            assert words in clinic.inner_text()
+        page.reload()
+        clinic.get_by_text("1 of 24 faults found").wait_for()
+
+
+DIFFERS = """async () => {
+  const { sequence, load } = courseLive, files = await load("tiny"), { settings, parts } = files;
+  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const buffer = await new Blob(parts.map(bytes)).arrayBuffer();
+  const look = (source) => {
+    const module = (0, eval)(`(${source})`)();
+    const model = new module.BertForPreTraining(settings.config, module.readWeights(settings.table, buffer));
+    return courseClinic.TEXTS.map((_, place) => {
+      const input = courseClinic.inputOf(files.tokenizer, place, source), trace = {};
+      const out = model.forward(input.ids, input.mask, input.types, input.positions, trace);
+      const seen = [...module.softmax(out.predictionLogits).data, module.softmax(out.seqRelationshipLogits).data[0]];
+      trace.layers.forEach(({ heads }) => heads.forEach(({ weights }) => seen.push(...weights.data)));
+      return [...input.types, ...seen];
+    });
+  };
+  const healthy = look(String(courseBert));
+  return coursePatients.map((patient) => look(coursePatched(patient)).filter((seen, place) =>
+    seen.some((x, i) => !(Math.abs(x - healthy[place][i]) < 0.02))).length);
+}"""  # noqa: E501
+
+
+def test_each_patient_differs_visibly_on_most_of_the_prepared_texts(browser, from_disk):
+    """A segment, a probability or an attention weight differs by two hundredths, on at
+    least five of the eight texts."""
+    with quiet_page(browser) as page:
+        page.goto(from_disk)
+        counts = page.evaluate(DIFFERS)
+        assert len(counts) == 24
+        assert min(counts) >= 5, counts
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_serious_violation_and_a_phone_does_not_scroll_sideways(
+    browser, from_disk, theme
+):
+    with quiet_page(
+        browser, color_scheme=theme, viewport={"width": 390, "height": 800}
+    ) as page:
+        page.goto(f"{from_disk}#bert?text={TEXT}&second=It is.&patient=3&step=2")
+        said(page, "untrained")
+        page.locator("[data-clinic] table").last.wait_for()
+        assert serious_violations(page, leave_out="#pst-back-to-top") == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_weights_that_do_not_arrive_are_reported_in_words(browser, from_disk):
+    with quiet_page(browser) as page:
+        page.goto(from_disk)
+        page.evaluate(
+            "() => { Worker = class { constructor() { throw Error('no'); } } }"
+        )
+        button = part(page, "write").get_by_role("button", name="Load BERT tiny")
+        button.press("Enter")
+        said(page, "The model cannot start: no")
+        assert button.get_attribute("aria-disabled") is None
+
+
+def test_without_a_script_the_page_says_where_the_recorded_example_is(
+    browser, from_disk
+):
+    with quiet_page(browser, java_script_enabled=False) as page:
+        page.goto(from_disk)
+        assert "recorded example" in part(page, "write").inner_text()
