@@ -170,9 +170,12 @@ globalThis.courseClinic = (() => {
       const link = element("a", "", patient.chapter[1]);
       link.href = `${patient.chapter[0]}.html`;
       const code = (caption, lines) => element("div", "", element("p", "live-name", caption), element("pre", "", lines));
+      const source = String(courseBert), at = source.indexOf(patient.from);
+      const line = source.slice(source.lastIndexOf("\n", at) + 1, source.indexOf("\n", at + patient.from.length));
       diagnoses.replaceChildren();
       verdict.replaceChildren(
-        code("bert.js, as it should be", patient.from.trim()), code("bert.js, this patient", patient.to.trim() || "(nothing)"),
+        code("bert.js, as it should be", line.trim()),
+        code("bert.js, this patient", line.replace(patient.from, () => patient.to).trim()),
         code(`The line in ${patient.file}`, patient.library),
         element("p", "", "How a test would have caught it: ", patient.test),
         element("p", "", "It is explained in ", link, "."));

@@ -8,6 +8,8 @@
 globalThis.courseLive = (() => {
   const FOLDER = "_static/live";
   const SHOWN = 5; // predictions of a position
+  const PAUSE = 150; // milliseconds without an answer before the larger parts are drawn
+  const LARGEST_MATRIX = 40; // tokens: more squares than that would make typing wait
   const FEATURES = 8; // of a vector, in the steps through a layer
 
   // -- Models --------------------------------------------------------------------------------------------------------
@@ -51,7 +53,7 @@ globalThis.courseLive = (() => {
           return inside.states;
         };
         postMessage({
-          number, which, trace, next, last: place === models.length - 1,
+          number, which, trace: place ? null : trace, next, last: place === models.length - 1,
           top: positions.map((_, t) => best(chances.row(t), most)),
           alone: alone.map(statesOf),
         });
@@ -246,7 +248,7 @@ globalThis.courseLive = (() => {
       token: whole("token", 0), layer: whole("layer", 0), head: whole("head", 0), step: whole("step", 0),
       words: [whole("word1", 1), whole("word2", 1)],
     };
-    let files = null, model = null, now = null, results = {};
+    let files = null, model = null, now = null, results = {}, later = 0;
 
     const button = element("button", "live-load");
     const bar = element("progress", "");
@@ -334,19 +336,41 @@ globalThis.courseLive = (() => {
       state.token = Math.min(state.token, now.ids.length - 1);
       const positions = now.holes.length ? now.holes : [state.token];
       now.positions = positions;
+      write.setAttribute("aria-busy", "true"); // a screen reader waits for what is said in the end
       showTokens();
       model.ask({ ids: now.ids, types: now.types, mask: null, positions, alone: now.alone, most: SHOWN });
+      keep();
+    }
+
+    function keep() {
       const { text, second, token, layer: number, head, step, words } = state;
       fragment.write({ model: state.model, text, second, masked: [...state.masked].join(), token, layer: number, head, step,
         word1: words[0], word2: words[1] });
+    }
+
+    // Another layer, head, step or word: the numbers are there already.
+    function look(changed) {
+      Object.assign(state, changed);
+      keep();
+      showInside();
+    }
+
+    function showInside() {
+      if (!results.trained) return;
+      attention();
+      layer();
+      compare();
     }
 
     function answer(data) {
       if (data.which === "trained") results = {};
       results[data.which] = data;
       showPredictions();
-      if (data.which === "trained") { attention(); layer(); }
-      compare();
+      clearTimeout(later);
+      later = setTimeout(() => {
+        showInside();
+        if (results.untrained) write.removeAttribute("aria-busy");
+      }, PAUSE);
     }
 
     function showTokens() {
@@ -387,9 +411,12 @@ globalThis.courseLive = (() => {
 
     function attentionPart(root) {
       const choices = element("div", "explorer-menus"), view = element("div", "");
-      const set = (name) => (place) => { state[name] = place; run(); };
-      const showLayers = menu(choices, "Layer", set("layer")), showHeads = menu(choices, "Head", set("head"));
-      const showQueries = menu(choices, "Token that attends", set("token"));
+      const showLayers = menu(choices, "Layer", (place) => look({ layer: place }));
+      const showHeads = menu(choices, "Head", (place) => look({ head: place }));
+      const showQueries = menu(choices, "Token that attends", (place) => {
+        look({ token: place });
+        if (!now.holes.length) run(); // that token is predicted
+      });
       root.replaceChildren(choices, view);
       return () => {
         const { layers } = results.trained.trace;
@@ -407,8 +434,10 @@ globalThis.courseLive = (() => {
         }));
         keys.setAttribute("role", "list");
         keys.setAttribute("aria-label", "Tokens and their weights");
-        view.replaceChildren(element("p", "", `“${now.tokens[state.token]}” attends to:`), keys,
-          weightMatrix(now.tokens, weights, `All weights of layer ${state.layer + 1}, head ${state.head + 1}`));
+        const matrix = now.ids.length > LARGEST_MATRIX
+          ? element("p", "", `All weights are shown as squares for up to ${LARGEST_MATRIX} tokens.`)
+          : weightMatrix(now.tokens, weights, `All weights of layer ${state.layer + 1}, head ${state.head + 1}`);
+        view.replaceChildren(element("p", "", `“${now.tokens[state.token]}” attends to:`), keys, matrix);
       };
     }
 
@@ -418,7 +447,7 @@ globalThis.courseLive = (() => {
       const buttons = STEPS.map((name, step) => {
         const one = element("button", "", name);
         one.type = "button";
-        one.addEventListener("click", () => { state.step = step; run(); });
+        one.addEventListener("click", () => look({ step }));
         list.append(element("li", "", one));
         return one;
       });
@@ -430,7 +459,7 @@ globalThis.courseLive = (() => {
 
     function comparePart(root) {
       const choices = element("div", "explorer-menus"), view = element("div", "");
-      const pick = (side) => (place) => { state.words[side] = place; run(); };
+      const pick = (side) => (place) => look({ words: state.words.with(side, place) });
       const showWords = ["Word in the first", "Word in the second"].map((caption, side) => menu(choices, caption, pick(side)));
       root.replaceChildren(choices, view);
       choices.hidden = true;

@@ -79,6 +79,11 @@ def said(page, words: str) -> str:
     return status(page).inner_text()
 
 
+def settled(page) -> None:
+    """Wait until what was asked last is on the page."""
+    page.locator("[data-live=write]:not([aria-busy])").wait_for()
+
+
 def start(page, text: str = TEXT, second: str = "") -> None:
     """Load tiny and type, by keyboard."""
     part(page, "write").get_by_role("button", name="Load BERT tiny").press("Enter")
@@ -88,10 +93,12 @@ def start(page, text: str = TEXT, second: str = "") -> None:
         field.press("Control+a")
         field.press("Delete")
         field.press_sequentially(words)
+    settled(page)
 
 
 def mask(page, token: str):
     part(page, "write").get_by_role("button", name=token, exact=True).press("Enter")
+    settled(page)
 
 
 def test_a_typed_sentence_gets_the_librarys_prediction_beside_the_untrained_models(
@@ -150,7 +157,7 @@ def test_two_sentences_get_a_chance_of_being_next_and_cosines_by_layer(
     )
     expected = [
         [
-            float(torch.cosine_similarity(x, y, dim=0))
+            torch.cosine_similarity(x, y, dim=0).item()
             for x, y in ((one[0, 2], two[0, 3]), (one[0].mean(0), two[0].mean(0)))
         ]
         for one, two in zip(first, second, strict=True)
@@ -212,12 +219,12 @@ def test_a_link_restores_what_was_typed_and_nothing_becomes_markup(browser, from
         page.goto(from_disk)
         start(page, typed)
         mask(page, "list")
-        told = said(page, r"^Position 11")
+        told = said(page, r"^Position 12")
         link = page.url
         assert part(page, "write").locator("b").count() == 0
     with quiet_page(browser) as page:
         page.goto(link)
-        assert said(page, r"^Position 11") == told
+        assert said(page, r"^Position 12") == told
         assert page.get_by_role("textbox", name="Your sentence").input_value() == typed
 
 
