@@ -298,7 +298,9 @@ globalThis.courseLive = (() => {
       status.textContent = `Loading BERT ${state.model} …`;
       try {
         const name = state.model;
-        files = await load(name, (share) => { bar.value = share; });
+        const got = await load(name, (share) => { bar.value = share; });
+        if (name !== state.model) return; // the reader has chosen another since
+        files = got;
         model?.stop();
         results = {};
         model = startModel(files, String(courseBert), true, answer);
@@ -336,6 +338,8 @@ globalThis.courseLive = (() => {
       state.token = Math.min(state.token, now.ids.length - 1);
       const positions = now.holes.length ? now.holes : [state.token];
       now.positions = positions;
+      clearTimeout(later); // what is known belongs to another text
+      results = {};
       write.setAttribute("aria-busy", "true"); // a screen reader waits for what is said in the end
       showTokens();
       model.ask({ ids: now.ids, types: now.types, mask: null, positions, alone: now.alone, most: SHOWN });
@@ -363,7 +367,6 @@ globalThis.courseLive = (() => {
     }
 
     function answer(data) {
-      if (data.which === "trained") results = {};
       results[data.which] = data;
       showPredictions();
       clearTimeout(later);
