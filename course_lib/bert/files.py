@@ -54,6 +54,7 @@ ONLY: dict[str, tuple[Any, ...]] = {
 KINDS = {int: "a whole number", float: "a number", str: "a word"}
 
 Model = TypeVar("Model", bound=nn.Module)
+Config = TypeVar("Config", bound=BertConfig)
 
 
 def checkpoint_folder(
@@ -173,8 +174,8 @@ def read_bert(
     folder: Path, model_class: type[Model], dtype: torch.dtype | None = None
 ) -> tuple[Model, LoadReport]:
     """Do what `load_bert` does with a folder, and return what it warns of."""
-    config = _read_config(folder / CONFIG)
-    path = _weights_file(folder)
+    config = read_config(folder / CONFIG)
+    path = weights_file(folder)
     try:
         with safe_open(path, framework="pt") as file:
             return _build(
@@ -215,7 +216,7 @@ def _build(
     report = LoadReport([PARTS[part] for part in new], file.left_over(shapes))
     if new:
         model = model_class(config)
-    _fill(
+    fill(
         model,
         {name: file.read(published).to(dtype) for name, published in names.items()},
     )
@@ -226,7 +227,7 @@ def _part(name: str) -> str:
     return name.removeprefix("bert.").split(".")[0]
 
 
-def _fill(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+def fill(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Give a model new parameters; those that were one before (tied) are one again."""
     owners: dict[nn.Parameter, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -238,7 +239,12 @@ def _fill(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
             setattr(model.get_submodule(layer), kind, found[0])
 
 
-def _read_config(path: Path) -> BertConfig:
+def read_config(
+    path: Path,
+    config_class: type[Config] = BertConfig,  # type: ignore[assignment]
+    only: Mapping[str, tuple[Any, ...]] = ONLY,
+    our_names: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> Config:
     """Take from config.json what this BERT can do, and refuse what it cannot."""
     if not path.is_file():
         raise FileNotFoundError(
@@ -249,18 +255,15 @@ def _read_config(path: Path) -> BertConfig:
         content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict):
             raise ValueError("it holds no table of settings")
-        for name, accepted in ONLY.items():
+        for name, accepted in only.items():
             if name in content and content[name] not in accepted:
                 raise ValueError(
                     f"{name} is {content[name]!r}; this BERT knows only {accepted[0]!r}"
                 )
-        fields = dataclasses.fields(BertConfig)
-        return BertConfig(
-            **{
-                x.name: _setting(content[x.name], x)
-                for x in fields
-                if x.name in content
-            }
+        content = our_names(content)
+        fields = dataclasses.fields(config_class)
+        return config_class(
+            **{x.name: setting(content[x.name], x) for x in fields if x.name in content}
         )
     except (
         ValueError,
@@ -272,7 +275,7 @@ def _read_config(path: Path) -> BertConfig:
         ) from error
 
 
-def _setting(value: Any, field: Any) -> Any:
+def setting(value: Any, field: Any) -> Any:
     """Return the value of a setting if it is of the default's kind; JSON knows no
     difference between 0 and 0.0."""
     if value is None and field.name == "pad_token_id":
@@ -287,7 +290,7 @@ def _setting(value: Any, field: Any) -> Any:
     return expected(value)
 
 
-def _weights_file(folder: Path) -> Path:
+def weights_file(folder: Path) -> Path:
     path = folder / WEIGHTS
     if path.is_file():
         return path

@@ -13,6 +13,7 @@ trained on stands in :mod:`course_lib.sentence_bert.losses` and
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -137,7 +138,8 @@ class SentenceBert(nn.Module):
     Parameters
     ----------
     bert
-        The encoder. It is not copied: who trains the one trains the other.
+        The encoder, a `BertModel` or one that is called as it is. It is not copied: who
+        trains the one trains the other.
     tokenizer
         The one that it was trained with.
     pooling
@@ -172,7 +174,7 @@ class SentenceBert(nn.Module):
 
     def __init__(
         self,
-        bert: BertModel,
+        bert: Any,
         tokenizer: WordPiece | FastWordPiece,
         pooling: Pooling = "mean",
         normalize: bool = False,

@@ -1,0 +1,1 @@
+"""Chapter 11: encoders today, and how they are trained, searched with and adapted."""
