@@ -267,6 +267,8 @@ def read_config(
         )
     except (
         ValueError,
+        AttributeError,
+        TypeError,
         OverflowError,
         RecursionError,
     ) as error:  # of encoding, of JSON, of BertConfig, or of ours

@@ -400,13 +400,14 @@ def _height(name: str, blocks: int) -> int:
 
 @contextmanager
 def _frozen(model: nn.Module, factors: dict[str, float]) -> Iterator[None]:
-    """Let gradients reach only what is trained, as long as this lasts."""
+    """Let gradients reach only what is trained, as long as this lasts; what the caller
+    has frozen stays so."""
     before = {
         name: parameter.requires_grad for name, parameter in model.named_parameters()
     }
     try:
         for name, parameter in model.named_parameters():
-            parameter.requires_grad_(factors[name] > 0)
+            parameter.requires_grad_(before[name] and factors[name] > 0)
         yield
     finally:
         for name, parameter in model.named_parameters():

@@ -1,30 +1,25 @@
-"""A ModernBERT on disk and on the hub, in the layout of ``transformers``.
+"""Read a ModernBERT from a folder or the hub, in the layout of ``transformers``.
 
 As in :mod:`course_lib.bert.files`, nothing in a file is run, and what would make the
 numbers others is refused.
 """
 
-import dataclasses
 import warnings
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import nn
 
 from course_lib.bert.files import (
     CONFIG,
-    WEIGHTS,
     checkpoint_folder,
     fill,
     read_config,
     weights_file,
-    write_json,
 )
 from course_lib.bert.weights import some
-from course_lib.files import write_whole
 from course_lib.modern.model import ModernBertConfig, ModernBertModel
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -53,10 +48,9 @@ SETTINGS = {
 #: What a configuration may say of the things that are done in one way only here.
 ONLY: dict[str, tuple[Any, ...]] = {
     "model_type": ("modernbert",),
-    "hidden_activation": ("gelu",),
-    "classifier_activation": ("gelu",),
-    **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias"), (False,)),
-    "classifier_bias": (False,),
+    **dict.fromkeys(("hidden_activation", "classifier_activation"), ("gelu",)),
+    **dict.fromkeys(("attention_bias", "mlp_bias"), (False,)),
+    **dict.fromkeys(("norm_bias", "classifier_bias"), (False,)),
     **dict.fromkeys(("decoder_bias", "tie_word_embeddings"), (True,)),
     **dict.fromkeys(("quantization_config", "auto_map"), (None,)),
 }
@@ -64,8 +58,7 @@ FULL, LOCAL = "full_attention", "sliding_attention"
 
 
 def published_name(name: str) -> str:
-    """Say what ``transformers`` calls one of our parameters, without the ``model.``
-    that stands before the encoder's names in a checkpoint with a head."""
+    """Say what ``transformers`` calls one of our parameters, less ``model.``."""
     name = name.removeprefix("bert.")
     for ours, theirs in NAMES:
         name = name.replace(ours, theirs)
@@ -84,32 +77,30 @@ def load_modern_bert(
     folder = checkpoint_folder(path_or_hub_id, revision)
     config = read_config(folder / CONFIG, ModernBertConfig, ONLY, _our_names)
     path = weights_file(folder)
-    with torch.device("meta"):
-        model = model_class(config)  # type: ignore[call-arg]
-    ours = {published_name(x): x for x in model.state_dict() if x != TIED}
     try:
         with safe_open(path, framework="pt") as file:
-            theirs = {x.removeprefix("model."): x for x in file.keys()}  # noqa: SIM118
-            rest = theirs.keys() - ours.keys() - {"decoder.weight"}
-            foreign = [name for name in rest if name.startswith(ENCODER)]
-            if wrong := sorted([*(ours.keys() - theirs.keys()), *foreign]):
-                raise ValueError(
-                    f"{path} does not fit a {model_class.__name__} of this"
-                    f" configuration: only one of both has {some(wrong)}"
-                )
-            tensors = {ours[x]: file.get_tensor(theirs[x]) for x in ours}
+            names = {x.removeprefix("model."): x for x in file.keys()}  # noqa: SIM118
+            there = {x: tuple(file.get_slice(names[x]).get_shape()) for x in names}
+            if f"layers.{config.num_hidden_layers - 1}.mlp.Wo.weight" not in there:
+                # before a model of a million layers is built
+                raise ValueError(f"{path} has fewer layers than its configuration says")
+            with torch.device("meta"):
+                model = model_class(config)  # type: ignore[call-arg]
+            named = {published_name(x): x for x in model.state_dict() if x != TIED}
+            ours = {x: tuple(model.state_dict()[named[x]].shape) for x in named}
+            rest = sorted(there.keys() - ours.keys() - {"decoder.weight"})
+            for name in [*ours, *(x for x in rest if x.startswith(ENCODER))]:
+                if there.get(name) != ours.get(name):
+                    raise ValueError(
+                        f"{path} does not fit its configuration: {name} is"
+                        f" {there.get(name, 'not')} in the file, but"
+                        f" {ours.get(name, 'not')} in a {model_class.__name__}"
+                    )
+            tensors = {named[x]: file.get_tensor(names[x]) for x in ours}
     except SafetensorError as error:
-        raise ValueError(
-            f"{path} is no complete safetensors file ({error}); fetch it again"
-        ) from error
-    for name, tensor in tensors.items():
-        if tensor.shape != (expected := model.state_dict()[name].shape):
-            raise ValueError(
-                f"{path} does not fit its configuration: {published_name(name)} is"
-                f" {tuple(tensor.shape)} in the file, but {tuple(expected)} by that"
-            )
+        raise ValueError(f"{path} is damaged ({error}); fetch it again") from error
     if rest:
-        warnings.warn(f"{path}: left aside is {some(sorted(rest))}", stacklevel=2)
+        warnings.warn(f"{path}: left aside is {some(rest)}", stacklevel=2)
     wanted = dtype or torch.get_default_dtype()
     fill(model, {name: tensor.to(wanted) for name, tensor in tensors.items()})
     return model.eval()
@@ -117,10 +108,7 @@ def load_modern_bert(
 
 def _our_names(content: dict[str, Any]) -> dict[str, Any]:
     """Call settings as `ModernBertConfig` does, in the older and the newer layout."""
-    found = dict(content)
-    for ours, theirs in SETTINGS.items():
-        if theirs in content:
-            found[ours] = content[theirs]
+    found = content | {x: content[y] for x, y in SETTINGS.items() if y in content}
     for kind, name in ((FULL, "global_rope_theta"), (LOCAL, "local_rope_theta")):
         rope = (content.get("rope_parameters") or {}).get(kind, {})
         if rope.get("rope_type", "default") != "default":
@@ -130,30 +118,7 @@ def _our_names(content: dict[str, Any]) -> dict[str, Any]:
     if kinds := content.get("layer_types"):
         far = [layer for layer, kind in enumerate(kinds) if kind == FULL]
         every = found["global_attn_every_n_layers"] = (*far, len(kinds), 1)[1]
-        if kinds != [LOCAL if layer % every else FULL for layer in range(len(kinds))]:
-            raise ValueError(f"layer_types is {kinds}; kinds must alternate evenly")
+        layers = range(content.get("num_hidden_layers", len(kinds)))
+        if kinds != [LOCAL if layer % every else FULL for layer in layers]:
+            raise ValueError(f"layer_types is {kinds}; its kinds must alternate evenly")
     return found
-
-
-def save_modern_bert(model: nn.Module, folder: str | Path) -> None:
-    """Write a model, with its head or without, so that `load_modern_bert` and
-    ``transformers`` read it; each file is written whole or not at all."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = {
-        ("model." if name.startswith("bert.") else "") + published_name(name): tensor
-        for name, tensor in model.state_dict().items()
-        if name != TIED
-    }
-    settings = dataclasses.asdict(model.config)  # type: ignore[arg-type]
-    settings = {SETTINGS.get(name, name): value for name, value in settings.items()}
-    settings |= {
-        "architectures": [type(model).__name__],
-        "model_type": "modernbert",
-        "embedding_dropout": settings["mlp_dropout"],
-    }
-    write_whole(
-        folder / WEIGHTS,
-        lambda path: save_file(weights, path, metadata={"format": "pt"}),
-    )
-    write_json(folder / CONFIG, settings)

@@ -21,7 +21,7 @@ from course_lib.attention.multi_head import (
 
 
 def rotate(
-    heads: Float[Tensor, "*batch T N"], waves: Float[Tensor, "*#batch T N"]
+    heads: Float[Tensor, "*batch T N"], waves: Float[Tensor, "*#batch T _"]
 ) -> Float[Tensor, "*batch T N"]:
     r"""Turn each pair of features by an angle that grows with the position, so that a
     product of query and key depends on the distance of both alone.
@@ -92,11 +92,6 @@ def local_mask(
     Tensor
         True where two positions are at most half a window apart.
 
-    Raises
-    ------
-    ValueError
-        If `window` is below 0.
-
     Notes
     -----
     Warner et al. 2024, section 2.1.2, "alternating attention"; Beltagy et al. 2020,
@@ -110,8 +105,6 @@ def local_mask(
             [0, 1, 1, 1],
             [0, 0, 1, 1]], dtype=torch.int32)
     """
-    if window < 0:
-        raise ValueError(f"window is {window}; it must be at least 0, e.g. 128")
     # (*batch, T, 1) - (*batch, 1, T) -> (*batch, T, T)
     apart = (positions[..., :, None] - positions[..., None, :]).abs()
     return apart <= window // 2
@@ -195,27 +188,10 @@ class GeGLU(nn.Module):
 
 class PreNormBlock(nn.Module):
     """Attention and GeGLU, each of which reads a normalised copy of the states and adds
-    to the states themselves; no biases.
+    to the states themselves; no biases. The `first` block reads embeddings that have
+    just been normalised, so its attention needs no norm.
 
-    Parameters
-    ----------
-    dim, num_heads, hidden_dim, dropout, attention_dropout, norm_eps
-        As in `course_lib.transformer.blocks.EncoderBlock`; `dropout` acts within GeGLU.
-    first
-        Whether the block reads embeddings, which have just been normalised: then its
-        attention needs no norm.
-
-    Notes
-    -----
-    Warner et al. 2024, section 2.1.1; pre-norm: Xiong et al. 2020, figure 1b.
-
-    Examples
-    --------
-    >>> from course_lib.transformer.positions import sinusoidal_positions
-    >>> block = PreNormBlock(dim=12, num_heads=3, hidden_dim=20)
-    >>> block(torch.randn(2, 5, 12), sinusoidal_positions(5, dim=4)[None]).shape
-    torch.Size([2, 5, 12])
-    """
+    Warner et al. 2024, section 2.1.1; pre-norm: Xiong et al. 2020, figure 1b."""
 
     def __init__(
         self,

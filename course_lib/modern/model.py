@@ -68,23 +68,11 @@ class ModernBertConfig(BertConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in (
-            "local_attention",
-            "global_attn_every_n_layers",
-            "global_rope_theta",
-            "local_rope_theta",
-        ):
-            if not getattr(self, name) >= 1:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}; it must be at least 1"
-                )
+        thetas = (self.global_rope_theta, self.local_rope_theta)
+        if min(self.local_attention, self.global_attn_every_n_layers, *thetas) < 1:
+            raise ValueError("window, layers and both thetas must be at least 1")
         if self.hidden_act != "gelu":
             raise ValueError(f"hidden_act is {self.hidden_act!r}; GeGLU knows 'gelu'")
-        if self.hidden_size // self.num_attention_heads % 2:
-            raise ValueError(
-                f"a head has {self.hidden_size // self.num_attention_heads} features,"
-                " but rotary positions turn pairs; choose an even number"
-            )
 
     def is_global(self, layer: int) -> bool:
         """Say whether a layer, counted from 0, attends to the whole text."""
@@ -253,15 +241,6 @@ class ModernBertModel(nn.Module):
         return [*states[:-1], self.final_norm(states[-1])]
 
 
-class ModernBertHead(MaskedLanguageModelHead):
-    """BERT's head that predicts tokens, without biases but that of the last layer."""
-
-    def __init__(self, config: ModernBertConfig, embedding: nn.Embedding):
-        super().__init__(config, embedding)
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
-        self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps, bias=False)
-
-
 class ModernBertForMaskedLM(nn.Module):
     """A `ModernBertModel` with the head that predicts tokens, and no other: it is not
     asked about the next sentence (Warner et al. 2024, section 2.2)."""
@@ -270,7 +249,10 @@ class ModernBertForMaskedLM(nn.Module):
         super().__init__()
         self.config = config
         self.bert = ModernBertModel(config, unpadded)
-        self.mlm_head = ModernBertHead(config, self.bert.embeddings.token)
+        self.mlm_head = MaskedLanguageModelHead(config, self.bert.embeddings.token)
+        dim, eps = config.hidden_size, config.layer_norm_eps
+        self.mlm_head.dense = nn.Linear(dim, dim, bias=False)
+        self.mlm_head.norm = nn.LayerNorm(dim, eps, bias=False)
         self.mlm_head.apply(lambda module: initialise(module, config.initializer_range))
 
     forward = DistilBertForMaskedLM.forward

@@ -183,7 +183,8 @@ def in_batch_losses(
 
     Notes
     -----
-    Henderson et al. 2017, section 4.4.
+    Henderson et al. 2017, section 4.4; van den Oord et al. 2018, equation 4, call it
+    InfoNCE.
 
     Examples
     --------
@@ -407,3 +408,62 @@ class InBatchObjective(Objective):
         queries, *documents = self.split(vectors)
         nearest = in_batch_logits(queries, torch.cat(documents)).argmax(dim=1)
         return nearest == torch.arange(len(queries), device=nearest.device)
+
+
+class MatryoshkaObjective(Objective):
+    """Make the first features of a vector serve as a shorter vector: the mean of an
+    objective's losses at several sizes.
+
+    Parameters
+    ----------
+    objective
+        One without weights of its own, which would fit one size only.
+    sizes
+        How many features each has; of all, the first are kept.
+
+    Raises
+    ------
+    ValueError
+        If there is no size, one is below 1 or above the vectors', or the objective has
+        weights.
+
+    Notes
+    -----
+    Kusupati et al. 2022, equation 1, with equal weights.
+
+    Examples
+    --------
+    >>> vectors = torch.tensor([[[1.0, 0.0, 9.0], [0.0, 1.0, 9.0]]])
+    >>> objective = MatryoshkaObjective(CosineObjective(), sizes=[2])
+    >>> objective(vectors, torch.tensor([0.5])).tolist()
+    [0.25]
+    """
+
+    def __init__(self, objective: Objective, sizes: Sequence[int]):
+        super().__init__()
+        if not sizes or min(sizes) < 1 or any(True for _ in objective.parameters()):
+            raise ValueError(
+                f"sizes is {list(sizes)}: give at least one, each at least 1, and an"
+                " objective without weights"
+            )
+        self.objective, self.sizes = objective, tuple(sizes)
+        self.sentences, self.labels = objective.sentences, objective.labels
+        self.guesses_number = objective.guesses_number
+
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
+        """Return the mean loss of each example over the sizes."""
+        if max(self.sizes) > vectors.shape[-1]:
+            raise ValueError(
+                f"sizes go up to {max(self.sizes)}, but the vectors have"
+                f" {vectors.shape[-1]} features"
+            )
+        losses = [self.objective(vectors[..., :size], labels) for size in self.sizes]
+        return torch.stack(losses).mean(dim=0)
+
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Bool[Tensor, "B"]:
+        """Say which examples the whole vectors get right."""
+        return self.objective.right(vectors, labels)
