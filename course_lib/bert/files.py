@@ -174,7 +174,7 @@ def read_bert(
     folder: Path, model_class: type[Model], dtype: torch.dtype | None = None
 ) -> tuple[Model, LoadReport]:
     """Do what `load_bert` does with a folder, and return what it warns of."""
-    config = read_config(folder / CONFIG)
+    config: BertConfig = read_config(folder / CONFIG)
     path = weights_file(folder)
     try:
         with safe_open(path, framework="pt") as file:
@@ -293,6 +293,7 @@ def setting(value: Any, field: Any) -> Any:
 
 
 def weights_file(folder: Path) -> Path:
+    """Find a checkpoint's weights, or say why what is there is not read."""
     path = folder / WEIGHTS
     if path.is_file():
         return path

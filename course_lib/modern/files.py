@@ -85,7 +85,7 @@ def load_modern_bert(
                 # before a model of a million layers is built
                 raise ValueError(f"{path} has fewer layers than its configuration says")
             with torch.device("meta"):
-                model = model_class(config)  # type: ignore[call-arg]
+                model = model_class(config)
             named = {published_name(x): x for x in model.state_dict() if x != TIED}
             ours = {x: tuple(model.state_dict()[named[x]].shape) for x in named}
             rest = sorted(there.keys() - ours.keys() - {"decoder.weight"})

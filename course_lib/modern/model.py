@@ -191,9 +191,9 @@ class ModernBertModel(nn.Module):
         )
         self.final_norm = nn.LayerNorm(dim, eps, bias=False)
         self.apply(lambda module: initialise(module, config.initializer_range))
-        for block in self.blocks:  # each adds to the states: so that their sum stays
-            for layer in (block.attention.output, block.feed_forward.contract):
-                layer.weight.data /= (2 * config.num_hidden_layers) ** 0.5
+        for name, weight in self.named_parameters():  # what is added to the states
+            if name.endswith(("attention.output.weight", "contract.weight")):
+                weight.data /= (2 * config.num_hidden_layers) ** 0.5
 
     def forward(
         self,
@@ -249,7 +249,8 @@ class ModernBertForMaskedLM(nn.Module):
         super().__init__()
         self.config = config
         self.bert = ModernBertModel(config, unpadded)
-        self.mlm_head = MaskedLanguageModelHead(config, self.bert.embeddings.token)
+        token: Any = self.bert.embeddings.token
+        self.mlm_head = MaskedLanguageModelHead(config, token)
         dim, eps = config.hidden_size, config.layer_norm_eps
         self.mlm_head.dense = nn.Linear(dim, dim, bias=False)
         self.mlm_head.norm = nn.LayerNorm(dim, eps, bias=False)

@@ -31,6 +31,8 @@ from course_lib.finetuning.heads import (
     SpanClassifier,
     TokenClassifier,
 )
+from course_lib.modern.layers import PreNormBlock
+from course_lib.modern.model import ModernBertConfig, ModernBertForMaskedLM
 from course_lib.pretraining.masking import VocabIds, mask_tokens
 from course_lib.sentence_bert.model import SentenceClassifier, pool
 from course_lib.transformer.blocks import EncoderBlock
@@ -76,6 +78,9 @@ CALLS: dict[str, dict[str, Callable[[Tensor], object]]] = {
             ATTENTION, HIDDEN, project(ATTENTION, HIDDEN), mask[:, None]
         ),
         "EncoderBlock": lambda mask: ENCODER(HIDDEN, mask),
+        "PreNormBlock": lambda mask: PreNormBlock(D, 1, 8)(
+            HIDDEN, torch.zeros(1, T, D), mask[:, None]
+        ),
         "DecoderBlock": lambda mask: DECODER(HIDDEN, HIDDEN, mask=mask.expand(T, T)),
         "DecoderBlock, memory": lambda mask: DECODER(HIDDEN, HIDDEN, memory_mask=mask),
         "the Transformer's encoder": lambda mask: TRANSFORMER.encoder(
@@ -96,6 +101,9 @@ CALLS: dict[str, dict[str, Callable[[Tensor], object]]] = {
             IDS, mask
         ),
         "DistilBertForMaskedLM": lambda mask: DistilBertForMaskedLM(CONFIG)(IDS, mask),
+        "ModernBertForMaskedLM": lambda mask: ModernBertForMaskedLM(
+            ModernBertConfig.tiny(vocab_size=9, pad_token_id=0), unpadded=True
+        )(IDS, mask),
         "CausalLanguageModel": lambda mask: CausalLanguageModel(CONFIG)(IDS, mask),
         "ELMo": lambda mask: ELMo(ELMoConfig(9, dim=D, hidden_dim=D, num_layers=1))(
             IDS, mask
