@@ -11,6 +11,13 @@ from course_lab.ch07_embeddings import context_runs, layer_table
 from course_lab.ch08_finetuning import error_runs, finetuning_plans, review_notebook
 from course_lab.ch09_sentence_bert import sentence_runs
 from course_lab.ch10_family import family_pairs, family_prompts, family_stories
+from course_lab.ch11_encoders_today import (
+    adapting,
+    contrastive_runs,
+    modern_stories,
+    retrieval_runs,
+    two_languages,
+)
 from course_lab.records import RESULTS, Record, load
 from course_lab.study import Study
 
@@ -29,6 +36,13 @@ EXPERIMENTS: Mapping[str, Mapping[str, Study]] = {
         "ends": family_stories.STUDY,
         "pydocs-pair": family_pairs.STUDY,
         "prompts": family_prompts.STUDY,
+    },
+    "encoders": {
+        "stories": modern_stories.STUDY,
+        "similarity": contrastive_runs.STUDY,
+        "pydocs-pair": retrieval_runs.STUDY,
+        "translation": two_languages.STUDY,
+        "adapting": adapting.STUDY,
     },
 }
 

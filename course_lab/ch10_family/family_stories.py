@@ -47,6 +47,7 @@ from course_lib.family.distilbert import (
     distillation_loss_sum,
     student_of,
 )
+from course_lib.modern.model import ModernBertForMaskedLM
 from course_lib.pretraining.batches import PreTrainingBatch, pretraining_loss_sum
 from course_lib.training.batches import set_seed, to_device
 from course_lib.training.loop import Evaluation, History, LossFunction, train
@@ -157,10 +158,10 @@ def validation(corpus: Corpus, max_length: int) -> Evaluation:
     return measured
 
 
-def guess_of(model: Model) -> Guess:
-    """Return what guesses with a model of the family; a DistilBERT does not guess next
-    sentences."""
-    if not isinstance(model, DistilBertForMaskedLM):
+def guess_of(model: Model | ModernBertForMaskedLM) -> Guess:
+    """Return what guesses with a model of the family; a DistilBERT and a ModernBERT do
+    not guess next sentences."""
+    if not isinstance(model, DistilBertForMaskedLM | ModernBertForMaskedLM):
         return guess_with(model)
 
     def guess(batch: PreTrainingBatch) -> tuple[torch.Tensor, None]:

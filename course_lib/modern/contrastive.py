@@ -1,11 +1,13 @@
 """Contrastive learning: where pairs and negatives come from, and what few labels are
 enough for.
 
-Other letters: Q, queries; N, documents. InfoNCE, the loss, is
+Other letters: Q, queries; M, those of them that are kept; N, documents; K, negatives of
+a query. InfoNCE, the loss, is
 :func:`course_lib.sentence_bert.losses.in_batch_losses`.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -25,12 +27,19 @@ def simcse_pairs(sentences: Sequence[str]) -> list[tuple[str, str]]:
     return [(sentence, sentence) for sentence in dict.fromkeys(sentences)]
 
 
+class Negatives(NamedTuple):
+    """Queries, and for each the documents that do not answer it, the best first."""
+
+    queries: Int[Tensor, "M"]
+    documents: Int[Tensor, "M K"]
+
+
 def hard_negatives(
     scores: Float[Tensor, "Q N"],
     right: Int[Tensor, "Q"],
     count: int,
     ceiling: float = 0.95,
-) -> Int[Tensor, "Q M"]:
+) -> Negatives:
     """Choose documents that a ranking holds for good, but not for so good that they may
     answer the query.
 
@@ -48,13 +57,8 @@ def hard_negatives(
 
     Returns
     -------
-    Tensor
-        Indices of documents, the best first.
-
-    Raises
-    ------
-    ValueError
-        If a query has fewer documents below the ceiling than `count`.
+    Negatives
+        Indices. A query with fewer documents below the ceiling is left out.
 
     Notes
     -----
@@ -64,18 +68,15 @@ def hard_negatives(
     Examples
     --------
     >>> scores = torch.tensor([[0.8, 0.79, 0.1, 0.7]])
-    >>> hard_negatives(scores, torch.tensor([0]), count=2)
+    >>> hard_negatives(scores, torch.tensor([0]), count=2).documents
     tensor([[3, 2]])
     """
     own = scores.gather(1, right[:, None])  # (Q, 1)
     allowed = scores <= own - (1 - ceiling) * own.abs()
     allowed = allowed.scatter(1, right[:, None], False)
-    if int(fewest := allowed.sum(dim=1).min()) < count:
-        raise ValueError(
-            f"count is {count}, but a query has {int(fewest)} documents below the"
-            " ceiling; take fewer, or raise the ceiling"
-        )
-    return scores.masked_fill(~allowed, -torch.inf).topk(count, dim=1).indices
+    queries = (allowed.sum(dim=1) >= count).nonzero()[:, 0]
+    ranked = scores.masked_fill(~allowed, -torch.inf)[queries]
+    return Negatives(queries, ranked.topk(count, dim=1).indices)
 
 
 def setfit(

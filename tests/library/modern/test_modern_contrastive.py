@@ -98,7 +98,8 @@ def test_negatives_are_the_best_below_the_ceiling(seed, ceiling):
     scores = torch.randn(3, 40, dtype=torch.float64)
     right = torch.tensor([0, 17, 39])
     scores[torch.arange(3), right] = torch.tensor([0.9, 0.4, -0.2]).double()
-    found = hard_negatives(scores, right, 4, ceiling)
+    queries, found = hard_negatives(scores, right, 4, ceiling)
+    assert queries.tolist() == [0, 1, 2]
     for q in range(3):
         own = scores[q, right[q]].item()
         bound = own - (1 - ceiling) * abs(own)
@@ -107,14 +108,15 @@ def test_negatives_are_the_best_below_the_ceiling(seed, ceiling):
         assert found[q].tolist() == kept[:4]
 
 
-def test_false_negatives_are_passed_over_and_too_few_are_refused():
+def test_false_negatives_are_passed_over_and_a_query_with_too_few_is_left_out():
     """Document 1 says what document 0 says: it may answer the query too."""
     scores = torch.tensor([[0.80, 0.79, 0.5, 0.3]])
     right = torch.tensor([0])
-    assert hard_negatives(scores, right, 2, ceiling=1.0).tolist() == [[1, 2]]
-    assert hard_negatives(scores, right, 2).tolist() == [[2, 3]]
-    with refusal("count is 3, but a query has 2 documents below the ceiling"):
-        hard_negatives(scores, right, 3)
+    assert hard_negatives(scores, right, 2, ceiling=1.0).documents.tolist() == [[1, 2]]
+    assert hard_negatives(scores, right, 2).documents.tolist() == [[2, 3]]
+    scores = torch.tensor([[0.8, 0.79, 0.5, 0.3], [0.2, 0.4, 0.1, 0.3]])
+    queries, documents = hard_negatives(scores, torch.tensor([0, 1]), 3)
+    assert (queries.tolist(), documents.tolist()) == ([1], [[3, 0, 2]])
 
 
 def test_matryoshka_is_the_mean_over_sizes_of_the_first_features():

@@ -1,0 +1,1 @@
+"""Tests of chapter 11's experiments."""
