@@ -1,9 +1,7 @@
-"""Contrastive learning: where pairs and negatives come from, and what few labels are
-enough for.
+"""Contrastive learning: where pairs and negatives come from, and SetFit.
 
-Other letters: Q, queries; M, those of them that are kept; N, documents; K, negatives of
-a query. InfoNCE, the loss, is
-:func:`course_lib.sentence_bert.losses.in_batch_losses`.
+Other letters: Q, queries; M, those that are kept; N, documents; K, negatives of one.
+InfoNCE, the loss, is :func:`course_lib.sentence_bert.losses.in_batch_losses`.
 """
 
 from collections.abc import Sequence
@@ -92,6 +90,8 @@ def setfit(
     (Tunstall et al. 2022, section 3)."""
     generator = torch.Generator().manual_seed(seed)
     classes = torch.tensor(labels)
+    if len(counts := classes.unique(return_counts=True)[1]) < 2 or counts.min() < 2:
+        raise ValueError("give two classes or more, and two texts or more of each")
     first = torch.arange(pairs) % len(texts)
     wanted = torch.rand(pairs, generator=generator) < 0.5
     same = classes[first][:, None] == classes[None]  # (pairs, texts)

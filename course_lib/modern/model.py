@@ -70,7 +70,7 @@ class ModernBertConfig(BertConfig):
         super().__post_init__()
         thetas = (self.global_rope_theta, self.local_rope_theta)
         if min(self.local_attention, self.global_attn_every_n_layers, *thetas) < 1:
-            raise ValueError("window, layers and both thetas must be at least 1")
+            raise ValueError("local_attention, layers and thetas must be at least 1")
         if self.hidden_act != "gelu":
             raise ValueError(f"hidden_act is {self.hidden_act!r}; GeGLU knows 'gelu'")
 

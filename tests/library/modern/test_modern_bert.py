@@ -270,7 +270,7 @@ REFUSED = {
     ),
     "no window": (
         {"local_attention": 0},
-        "window, layers and both thetas must be at least 1",
+        "local_attention, layers and thetas must be at least 1",
     ),
     "other sizes": (
         {"hidden_size": 48},

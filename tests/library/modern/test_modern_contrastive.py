@@ -169,3 +169,9 @@ def test_setfit_learns_two_classes_from_a_few_texts_of_each(seed):
     start = F.normalize(encoder().encode(others), dim=1)
     before = start @ start.T
     assert before[:4, :4].mean() < before[:4, 4:].mean() + 0.5
+
+
+def test_setfit_needs_two_texts_of_two_classes():
+    for labels in ([0, 0, 0, 1], [1, 1, 1, 1]):
+        with refusal("give two classes or more, and two texts or more of each"):
+            setfit(encoder(), WORDS[:4], labels, pairs=8)
