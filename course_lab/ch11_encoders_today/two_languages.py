@@ -28,6 +28,7 @@ from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.training import count_words, train_wordpiece
 
 LENGTH, VOCABULARY = 64, 3000
+WORDS = 16  # of an English sentence at most: longer ones take long
 WAYS = ("both languages", "English alone", "untrained")
 
 
@@ -53,10 +54,16 @@ class Sentences(NamedTuple):
 
 
 def prepared(train: Sequence[Any], test: Sequence[Any]) -> Sentences:
-    """Learn a vocabulary from both sides of the training pairs; of equal sentences in
-    either language, one is kept."""
+    """Learn a vocabulary from both sides of the training pairs; of pairs with the same
+    French sentence, one is kept."""
     learnt, asked = (
-        list({row["fr"]: (row["en"], row["fr"]) for row in part}.values())
+        list(
+            {
+                row["fr"]: (row["en"], row["fr"])
+                for row in part
+                if len(row["en"].split()) <= WORDS
+            }.values()
+        )
         for part in (train, test)
     )
     counts = count_words(chain.from_iterable(learnt))
@@ -111,7 +118,7 @@ def probe(study: Study, name: str) -> tuple[Study, Sentences]:
     return replace(study, variants=short), prepared(made[:120], made[120:])
 
 
-_CONFIG = FineTuningConfig(steps=600, learning_rate=1e-3, batch_size=64, progress=False)
+_CONFIG = FineTuningConfig(steps=400, learning_rate=1e-3, batch_size=64, progress=False)
 STUDY = Study(
     "encoders-translation",
     {way: Bilingual(way, _CONFIG) for way in WAYS},
