@@ -45,9 +45,11 @@ LARGE = "exp of a large score is inf: use torch.softmax, which subtracts the lar
 LETTERS = ("query", "key", "feature", "feature of a value")
 
 
-def attention(query, key, value, mask=None):
+def attention(query, key, value, mask=None, cap=None):
     products = query.double().unsqueeze(-2) * key.double().unsqueeze(-3)  # [..., T, S, D]
     scores = products.sum(-1) / math.sqrt(query.shape[-1])
+    if cap is not None:
+        scores = cap * (1 - 2 / ((2 * scores / cap).exp() + 1))  # tanh
     allowed = torch.ones_like(scores) > 0 if mask is None else mask.expand(scores.shape)
     largest = scores.detach().masked_fill(~allowed, -math.inf).amax(-1, keepdim=True)
     exponentials = torch.where(allowed, scores - largest, -math.inf).exp()
@@ -82,6 +84,7 @@ def loop_cases(draw: Draw) -> Iterator[Case]:
         for words, sizes in sizes_of(draw, *LETTERS):
             given = triple(draw, [min(size, 5) for size in sizes], dtype=dtype)
             yield Case(f"{words}, in {NAMES[dtype]}", given, hint=KEYS)
+            yield Case(f"a cap and {words}, in {NAMES[dtype]}", given, {"cap": 0.7})
     yield from hard(draw, ROW)
     given = triple(draw, (3, 5, 2, 6), dtype=SINGLE, scale=12.0)
     yield Case("large scores in float32", given, hint=ROW, tolerance=1e-3)
@@ -101,6 +104,8 @@ def matrix_cases(draw: Draw) -> Iterator[Case]:
                 given, kind = triple(draw, draw.sizes(4), lead, dtype), NAMES[dtype]
                 about = {"hint": ONE_QUERY, "gradients": dtype not in HALVES}
                 yield Case(f"{words}, in {kind}", given, **about)
+                about["kwargs"] = {"cap": draw.choice((0.5, 1.5, 30.0))}
+                yield Case(f"a cap, {words}, in {kind}", given, **about)
     for words, sizes in sizes_of(draw, *LETTERS):
         yield Case(words, triple(draw, sizes, (3,)), hint=ONE_QUERY)
     yield Case("many features", triple(draw, (3, 5, 130, 6), (2, 3)), hint=ONE_QUERY)
@@ -129,6 +134,8 @@ def masked(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
             args, kwargs = ((*given, mask), {}) if len(lead) == 2 else (given, {"mask": mask})
             kind = f"{words}, in {NAMES[dtype]}"
             yield Case(kind, args, kwargs, ONE_QUERY, dtype not in HALVES)
+            capped = {**kwargs, "cap": 0.8}
+            yield Case(f"a cap, {kind}", args, capped, ONE_QUERY, dtype not in HALVES)
 
 
 def mask_cases(draw: Draw) -> Iterator[Case]:
@@ -147,8 +154,8 @@ def mask_cases(draw: Draw) -> Iterator[Case]:
     yield from (case for dtype in HALVES for case in masked(draw, dtype))
 
 
-def attention_by_loops(query, key, value):
-    return attention(query, key, value)[0]
+def attention_by_loops(query, key, value, cap=None):
+    return attention(query, key, value, cap=cap)[0]
 
 
 OUTPUTS = ("the output", "the table of weights")
@@ -161,13 +168,17 @@ Comparison("attention_mask", mask_cases, (attention,), OUTPUTS, "attention", exa
 HEADS = ("sentence", "position", "head", "feature for each head")
 
 
-def split_heads(hidden, num_heads):
+def split_heads(hidden, num_heads, dealt=False):
     size = hidden.shape[-1] // num_heads
+    if dealt:
+        return torch.stack([hidden[:, :, h::num_heads] for h in range(num_heads)], 1)
     heads = [hidden[:, :, h * size : (h + 1) * size] for h in range(num_heads)]
     return torch.stack(heads, 1)
 
 
-def merge_heads(heads):
+def merge_heads(heads, dealt=False):
+    if dealt:
+        return torch.cat([heads[..., n].mT for n in range(heads.shape[-1])], -1)
     return torch.cat([heads[:, h] for h in range(heads.shape[1])], -1)
 
 
@@ -176,6 +187,7 @@ def split_cases(draw: Draw) -> Iterator[Case]:
         for words, (B, T, H, N) in sizes_of(draw, *HEADS):
             hidden = draw.normal(B, T, H * N, dtype=dtype)
             yield Case(f"{words}, in {name}", (hidden, H))
+            yield Case(f"features dealt out and {words}, in {name}", (hidden, H, True))
             swapped = draw.normal(T, B, H * N, dtype=dtype).transpose(0, 1)
             yield Case("states whose dimensions were swapped", (swapped, H))
 
@@ -183,7 +195,9 @@ def split_cases(draw: Draw) -> Iterator[Case]:
 def merge_cases(draw: Draw) -> Iterator[Case]:
     for dtype, name in NAMES.items():
         for words, (B, T, H, N) in sizes_of(draw, *HEADS):
-            yield Case(f"{words}, in {name}", (draw.normal(B, H, T, N, dtype=dtype),))
+            heads = draw.normal(B, H, T, N, dtype=dtype)
+            yield Case(f"{words}, in {name}", (heads,))
+            yield Case(f"features dealt out and {words}, in {name}", (heads, True))
             swapped = draw.normal(B, T, H, N, dtype=dtype).transpose(1, 2)
             yield Case("heads whose dimensions were swapped", (swapped,))
 
@@ -220,19 +234,20 @@ class MultiHeadAttention(torch.nn.Module):
         for name in ("query", "key", "value", "output"):
             setattr(self, f"to_{name}", torch.nn.Linear(dim, dim))
 
-    def forward(self, query, key, value, mask=None):
+    def forward(self, query, key, value, mask=None, active=None):
         mixed, tables, size = [], [], query.shape[-1] // self.num_heads
         layers = (self.to_query, query), (self.to_key, key), (self.to_value, value)
         for h in range(self.num_heads):
             own = slice(h * size, (h + 1) * size)
             of_head = [x @ layer.weight[own].T + layer.bias[own] for layer, x in layers]
             output, weights = attention(*of_head, mask)
+            output = output * (1.0 if active is None else active[h])
             mixed.append(output @ self.to_output.weight[:, own].T)
             tables.append(weights)
         return sum(mixed) + self.to_output.bias, torch.stack(tables, 1)
 
 
-def attend(kind, num_heads, inputs, mask=(), twice=False):
+def attend(kind, num_heads, inputs, mask=(), twice=False, **active):
     """Make a module, and let it attend: inputs are query, key and value, or fewer."""
     module = filled(kind(inputs[0].shape[-1], num_heads), 31, inputs[0].dtype, inputs[0].device)
 
@@ -243,17 +258,18 @@ def attend(kind, num_heads, inputs, mask=(), twice=False):
                 module(*given)
                 for parameter in module.parameters():
                     parameter.mul_(0.5)
-        return module(*given, *mask)
+        return module(*given, *mask, **active)
 
     return in_full(module, inputs, call)
 
 
-def look(kind, num_heads, query, key, mask):
+def look(kind, num_heads, query, key, mask, *active):
     """Where a module attends, and where its output depends on keys that nobody may see."""
     module = filled(kind(query.shape[-1], num_heads), 32, query.dtype, query.device)
     changed = key + 5 * (~mask.any(1)).unsqueeze(-1)
-    output, weights = module(query, key, key, mask)
-    return weights > 0, (module(query, changed, changed, mask)[0] - output).abs() > 1e-4
+    output, weights = module(query, key, key, mask, *active)
+    moved = module(query, changed, changed, mask, *active)[0] - output
+    return weights > 0, moved.abs() > 1e-4
 
 
 OWN = "Query, key and value may be three different tensors: each goes through its own matrix."
@@ -271,6 +287,8 @@ def multi_head_cases(draw: Draw) -> Iterator[Case]:
     letters = ("sentence", "query", "key", "head", "feature for each head")
     for words, sizes in sizes_of(draw, *letters):
         yield case(f"three different tensors and {words}", sizes)
+        active = draw.mask(sizes[3], share=0.5)
+        yield case(f"heads that do not work and {words}", sizes, active=active, hint="")
     for dtype, name in ((DOUBLE, "float64"), (SINGLE, "float32")):
         yield case(f"three different tensors in {name}", draw.sample(SMALL, 5), 3, dtype)
         yield case(f"keys that are the values, in {name}", draw.sample(SMALL, 5), 2, dtype)
@@ -299,6 +317,8 @@ def multi_head_masks(draw: Draw) -> Iterator[Case]:
             for rows, kind in ((1, "a mask [B, 1, S]"), (T, "a mask [B, T, S]")):
                 args = (H, query, key, draw.mask(B, rows, S, share=0.5))
                 yield Case(f"{kind} and {words}", args, hint=PLACE)
+                args = (*args, draw.mask(H, share=0.5))
+                yield Case(f"heads that do not work, {kind} and {words}", args, hint=PLACE)
 
 
 KIND = (MultiHeadAttention,)
@@ -309,18 +329,25 @@ Comparison("multi_head_mask", multi_head_masks, KIND, SEEN, "MultiHeadAttention"
 # ---- Part 3: masks
 
 
-def padding_mask(lengths, size):
-    rows = [[[place < n for place in range(size)]] for n in lengths.tolist()]
+def padding_mask(lengths, size, left=False):
+    rows = [
+        [[place < n for place in range(size)][:: -1 if left else 1]] for n in lengths.tolist()
+    ]
     return torch.tensor(rows, device=lengths.device)
 
 
-def causal_mask(size, device=None):
-    rows = [[True] * (t + 1) + [False] * (size - t - 1) for t in range(size)]
+def causal_mask(size, device=None, window=None):
+    seen = size if window is None else window
+    rows = [[t - seen < s <= t for s in range(size)] for t in range(size)]
     return torch.tensor(rows, device=device)
 
 
-def decoder_mask(lengths, size):
-    rows = [[[s <= t and s < n for s in range(size)] for t in range(size)] for n in lengths]
+def decoder_mask(lengths, size, window=None):
+    seen = size if window is None else window
+    rows = [
+        [[t - seen < s <= t and s < n for s in range(size)] for t in range(size)]
+        for n in lengths
+    ]
     return torch.tensor(rows, device=lengths.device)
 
 
@@ -345,6 +372,8 @@ def length_cases(draw: Draw) -> Iterator[Case]:
 
 def long_cases(draw: Draw) -> Iterator[Case]:
     yield from length_cases(draw)
+    for case in list(length_cases(draw)):
+        yield Case(f"the filling on the left and {case.kind}", case.args, {"left": True})
     lengths = torch.tensor([3, 1100], device=draw.device)
     yield Case("a long sentence", (lengths, 1103), hint=LONGEST)
 
@@ -354,12 +383,21 @@ def causal_cases(draw: Draw) -> Iterator[Case]:
         words = "one position" if size == 1 else "several positions"
         yield Case(words, (size, draw.device))
         yield Case(f"{words} and no device", (size,))
+        for window in {1, 2, 3, size, size + 2}:
+            yield Case(f"{words} and a window", (size, draw.device, window))
     yield Case("many positions", (530, draw.device))
+
+
+def both_cases(draw: Draw) -> Iterator[Case]:
+    yield from length_cases(draw)
+    for case in list(length_cases(draw)):
+        window = {"window": draw.randint(1, 5)}
+        yield Case(f"a window and {case.kind}", case.args, window)
 
 
 Comparison("padding_mask", long_cases, (padding_mask,), ("the mask",))
 Comparison("causal_mask", causal_cases, (causal_mask,), ("the mask",))
-Comparison("decoder_mask", length_cases, (decoder_mask,), ("the mask",))
+Comparison("decoder_mask", both_cases, (decoder_mask,), ("the mask",))
 
 # ---- Part 4: positions
 
@@ -367,9 +405,9 @@ DEFAULT = "The base is 10,000 unless another is given."
 TYPE = "embed must keep the dtype of the embedding, and use no more than its T positions."
 
 
-def positional_encoding(length, dim, base=10000.0):
+def positional_encoding(length, dim, base=10000.0, first=0):
     rows = []
-    for k in range(length):
+    for k in range(first, first + length):
         angles = [k / base ** (2 * i / dim) for i in range(dim // 2)]
         rows.append([f(angle) for angle in angles for f in (math.sin, math.cos)])
     return torch.tensor(rows)
@@ -397,6 +435,8 @@ def position_cases(draw: Draw) -> Iterator[Case]:
         yield Case(kind, args, hint=DEFAULT, tolerance=tolerance)
         for base in (100.0, 2.5, 1e6, 10000.0) if length < 100 else ():
             yield Case(f"{words} and another base", (*args, base), tolerance=tolerance)
+            given, kind = (*args, base, draw.randint(1, 9)), f"{words}, not from 0 on"
+            yield Case(kind, given, tolerance=tolerance)
 
 
 def embed(tokens, embedding):
@@ -438,15 +478,15 @@ Comparison("embed", embed_cases, (embed,), TABLE)
 
 
 class LayerNorm(torch.nn.Module):
-    def __init__(self, dim, eps=1e-5):
+    def __init__(self, dim, eps=1e-5, centred=True):
         super().__init__()
-        self.eps = eps
+        self.eps, self.centred = eps, centred
         self.gain = torch.nn.Parameter(torch.ones(dim))
         self.offset = torch.nn.Parameter(torch.zeros(dim))
 
     def forward(self, hidden):
         x, D = hidden.double(), hidden.shape[-1]
-        apart = x - x.sum(-1, keepdim=True) / D
+        apart = x - x.sum(-1, keepdim=True) / D if self.centred else x
         deviation = ((apart**2).sum(-1, keepdim=True) / D + self.eps) ** 0.5
         return (apart / deviation * self.gain + self.offset).to(hidden.dtype)
 
@@ -457,8 +497,8 @@ def norm_filled(kind, hidden, *eps):
     return (found[0], [], []) if hidden.dtype in HALVES else found
 
 
-def norm_as_made(kind, hidden):
-    module = kind(hidden.shape[-1]).to(hidden)
+def norm_as_made(kind, hidden, **centred):
+    module = kind(hidden.shape[-1], **centred).to(hidden)
     output, (gradient,), _ = in_full(module, [hidden], module)
     return output, gradient.isfinite()
 
@@ -476,6 +516,7 @@ def norm_cases(draw: Draw) -> Iterator[Case]:
         yield Case(f"{words} features", (hidden,))
         for eps in (0.5, 1e-3, 1e-12):
             yield Case(f"{words} features and another eps", (hidden, eps))
+            yield Case(f"{words} features that are not centred", (hidden, eps, False))
     far = draw.normal(3, 5, 7)
     yield Case("features far from 0", (far + 1e5,))
     yield Case("features far from 0, in float32", (far.float() + 1e3,), tolerance=1e-3)
@@ -490,6 +531,8 @@ def equal_cases(draw: Draw) -> Iterator[Case]:
         for form in ((1, 2, 4), (5,), (3, 5, 6), (2, 3, 5, 7)):
             hidden = draw.normal(*form[:-1], 1, dtype=dtype).round().expand(form).clone()
             yield Case("features that are all equal", (hidden,), hint=hint)
+            raw = hidden, {"centred": False}
+            yield Case("equal features that are not centred", raw[:1], raw[1])
 
 
 FINITE = ("the norm", "where the gradient is a finite number")
@@ -501,21 +544,26 @@ Comparison("equal_features", equal_cases, KIND, FINITE, "LayerNorm", use=norm_as
 
 
 class FeedForward(torch.nn.Module):
-    def __init__(self, dim, hidden_dim):
+    def __init__(self, dim, hidden_dim, gated=False):
         super().__init__()
         self.inner = torch.nn.Linear(dim, hidden_dim)
         self.outer = torch.nn.Linear(hidden_dim, dim)
+        self.gate = torch.nn.Linear(dim, hidden_dim) if gated else None
 
     def forward(self, hidden):
         total = self.outer.bias
         for h, bias in enumerate(self.inner.bias):  # one hidden unit after the other
             unit = (hidden * self.inner.weight[h]).sum(-1, keepdim=True) + bias
-            total = total + torch.where(unit > 0, unit, 0.0) * self.outer.weight[:, h]
+            gate = unit
+            if self.gate is not None:
+                gate = (hidden * self.gate.weight[h]).sum(-1, keepdim=True) + self.gate.bias[h]
+            through = unit if self.gate is not None else 1.0
+            total = total + torch.where(gate > 0, gate, 0.0) * through * self.outer.weight[:, h]
         return total
 
 
-def feed(kind, hidden_dim, hidden, biases=1.0):
-    module = kind(hidden.shape[-1], hidden_dim)
+def feed(kind, hidden_dim, hidden, biases=1.0, **gated):
+    module = kind(hidden.shape[-1], hidden_dim, **gated)
     filled(module, 61, hidden.dtype, hidden.device)
     with torch.no_grad():
         module.inner.bias.mul_(biases)
@@ -529,6 +577,8 @@ def network_cases(draw: Draw) -> Iterator[Case]:
         for form in ((B, T, D), (T, D), (D,), (B, H, T, D)):
             kind = f"{len(form)} dimension{'s' * (len(form) > 1)} in {name}"
             yield Case(kind, (F, draw.normal(*form, dtype=dtype)))
+            given = F, draw.normal(*form, dtype=dtype)
+            yield Case(f"a gate and {kind}", given, {"gated": True})
         for words, (B, T, D, F) in sizes_of(draw, *HEADS[:2], "feature", "hidden unit"):
             yield Case(f"{words}, in {name}", (F, draw.normal(B, T, D, dtype=dtype)))
     for _ in range(2):
@@ -568,27 +618,32 @@ def parts_of(hidden) -> Iterator[tuple]:
 
 
 class EncoderBlock(torch.nn.Module):
-    def __init__(self, *sizes):
+    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):
         super().__init__()
+        self.alpha = alpha
 
     def forward(self, hidden, mask=None):
-        A = self.attention_norm(self.self_attention(hidden, hidden, hidden, mask)[0] + hidden)
-        return self.feed_forward_norm(self.feed_forward(A) + A)
+        found = self.self_attention(hidden, hidden, hidden, mask)[0]
+        A = self.attention_norm(found + hidden * self.alpha)
+        return self.feed_forward_norm(self.feed_forward(A) + A * self.alpha)
 
 
 class DecoderBlock(torch.nn.Module):
-    def __init__(self, *sizes):
+    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):
         super().__init__()
+        self.alpha = alpha
 
     def forward(self, hidden, memory, mask=None, memory_mask=None):
-        A = self.self_norm(self.self_attention(hidden, hidden, hidden, mask)[0] + hidden)
-        C = self.cross_norm(self.cross_attention(A, memory, memory, memory_mask)[0] + A)
-        return self.feed_forward_norm(self.feed_forward(C) + C)
+        found = self.self_attention(hidden, hidden, hidden, mask)[0]
+        A = self.self_norm(found + hidden * self.alpha)
+        found = self.cross_attention(A, memory, memory, memory_mask)[0]
+        C = self.cross_norm(found + A * self.alpha)
+        return self.feed_forward_norm(self.feed_forward(C) + C * self.alpha)
 
 
-def wire(kind, inputs, *masks, **named):
+def wire(kind, inputs, *masks, alpha=(), **named):
     """Use a block with parts that are given instead of its own."""
-    block = kind(inputs[0].shape[-1], 1, 4)
+    block = kind(inputs[0].shape[-1], 1, 4, *alpha)
     for name, part in parts_of(inputs[0]):
         if len(inputs) == 2 or name not in ("cross_attention", "cross_norm", "self_norm"):
             setattr(block, name, part)
@@ -603,6 +658,7 @@ def encoder_cases(draw: Draw) -> Iterator[Case]:
             yield Case(f"{words} and a mask [B, 1, T]", (hidden, draw.mask(B, 1, T)))
             rows = {"mask": draw.mask(B, T, T)}
             yield Case(f"{words} and a mask [B, T, T]", (hidden,), rows)
+            yield Case(f"{words} and another alpha", (hidden,), {"alpha": (1.7,), **rows})
     yield Case("mask None", (hidden, None))
 
 
@@ -620,6 +676,7 @@ def decoder_inputs(draw: Draw) -> Iterator[tuple]:
 def decoder_cases(draw: Draw) -> Iterator[Case]:
     for words, inputs, _ in decoder_inputs(draw):
         yield Case(f"{words} and no mask", (inputs,))
+        yield Case(f"{words} and another alpha", (inputs,), {"alpha": (1.7,)})
     yield Case("masks that are None", (inputs, None, None))
 
 
@@ -632,6 +689,8 @@ def decoder_masks(draw: Draw) -> Iterator[Case]:
         yield Case(f"{words} and memory_mask alone", (inputs,), {"memory_mask": source})
         other = {"mask": draw.mask(B, 1, T), "memory_mask": draw.mask(B, T, S, share=0.5)}
         yield Case(f"{words} and masks of the other form", (inputs,), other)
+        other["alpha"] = (0.6,)
+        yield Case(f"{words}, both masks and another alpha", (inputs,), other)
 
 
 BLOCK, KIND = ("what the block returns", GRADIENTS[0]), (DecoderBlock,)

@@ -65,7 +65,7 @@
 # the left and upload it there. Only Part 8 reads it. Hand in the notebook alone: the grader has the file.
 #
 # **What you may use.** Everything in PyTorch except ready-made Transformers and their parts. You build these, so they
-# are withheld: {withholds}.
+# are withheld: {withholds}. Read each task with care: its function is not quite the one of the book.
 #
 # **Letters for shapes.** B: sentences in the batch. T: positions of the queries. S: positions of the keys. D: features
 # of a position. H: heads. N = D / H: features of a head. E: features of a value. V: words in the vocabulary. Masks are
@@ -201,13 +201,17 @@ class LayerStandIn(StandIn):
 #
 # The exponential of a large score is infinite. Subtract the largest score of the row from all of them first: the
 # weights stay the same.
+#
+# Some models keep scores from running away (Gemma Team 2024, section 2). With a **cap** $c$, each score $e$ becomes
+# $c \tanh(e / c)$ before the softmax, so that it stays between $-c$ and $c$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "by-loops", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def attention_by_loops(query, key, value):
+def attention_by_loops(query, key, value, cap=None):
     """Attend, one query and one key at a time.
 
     query: [T, D]     key: [S, D]     value: [S, E]
+    cap:   a Python float; None: scores are not capped
     returns [T, E], same dtype and device
 
     Example: query [[0., 0.]], key [[1., 0.], [0., 1.]], value [[10.], [20.]] -> [[15.]]:
@@ -217,6 +221,8 @@ def attention_by_loops(query, key, value):
     rows = []
     for q in query:
         scores = [sum(a * b for a, b in zip(q, k)) / math.sqrt(len(q)) for k in key]
+        if cap is not None:
+            scores = [cap * (score / cap).tanh() for score in scores]
         largest = max(scores)
         exponentials = [(score - largest).exp() for score in scores]
         total = sum(exponentials)
@@ -243,6 +249,22 @@ check_close(
         ([[12.6894], [15.0]], "Divide each score by the square root of D, not by D."),
     ),
 )
+check_close(
+    attention_by_loops(query, key, value, cap=1.0),
+    tensor([[12.9143], [15.0]]),
+    "With a cap of 1, the output",
+    "Cap each score after it was divided by the square root of D: tanh(2 / sqrt(2)) = 0.8884, and 0.",
+    tolerance=1e-4,
+)
+query, key, value = normal(3, (2, 3), (4, 3), (4, 5), dtype=torch.float32)
+output = attention_by_loops(query, key, value, cap=2.0)
+check_shape(output, [2, 5], "For 2 queries, 4 keys and values of size 5, the output")
+check_close(
+    attention_by_loops(query[1:], key, value, cap=2.0)[0],
+    output[1],
+    "The output for the second query alone",
+    "Each query attends by itself.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:attention_by_loops}
 ### END HIDDEN TESTS
@@ -253,15 +275,17 @@ check_close(
 # size of *one* query.
 #
 # Some positions must not be attended to. Where the mask is False, the weight must be exactly 0 and the rest of the row
-# must still sum to 1. Each query may attend to at least one position; you need not test that.
+# must still sum to 1. Each query may attend to at least one position; you need not test that. Scores are capped first, then
+# masked.
 
 
 # %% nbgrader={"grade": false, "grade_id": "by-matrices", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def attention(query, key, value, mask=None):
+def attention(query, key, value, mask=None, cap=None):
     """Attend, all queries and keys at once.
 
     query: [..., T, D]     key: [..., S, D]     value: [..., S, E]
     mask:  bool, broadcasts to [..., T, S]; True = may attend. None: all may.
+    cap:   as in attention_by_loops
     returns (output [..., T, E], weights [..., T, S]), same dtype and device
 
     Example: query [[0., 0.]], key [[1., 0.], [0., 1.]], value [[10.], [20.]], mask [[False, True]]
@@ -269,6 +293,8 @@ def attention(query, key, value, mask=None):
     """
     ### BEGIN SOLUTION
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # [..., T, S]
+    if cap is not None:
+        scores = cap * torch.tanh(scores / cap)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
@@ -306,6 +332,17 @@ check_close(
     ),
 )
 check_close(output, tensor([[11.9557], [15.0]]), "The output", "It is weights @ value.", 1e-4)
+output, weights = attention(*normal(4, (2, 3, 4), (2, 5, 4), (2, 5, 6)))
+check_shape(weights, [2, 3, 5], "For 2 sentences, 3 queries and 5 keys, the table of weights")
+check_shape(output, [2, 3, 6], "For 2 sentences, 3 queries and values of size 6, the output")
+_, weights = attention(query, key, value, cap=1.0)
+check_close(
+    weights,
+    tensor([[0.7086, 0.2914], [0.5, 0.5]]),
+    "With a cap of 1, the table of weights",
+    "Cap the scores after the division: tanh(2 / sqrt(2)) = 0.8884, and 0.",
+    1e-4,
+)
 ### BEGIN HIDDEN TESTS
 # {compare:attention}
 ### END HIDDEN TESTS
@@ -333,6 +370,14 @@ for row, total in enumerate(weights.sum(-1).flatten().tolist()):
         "Mask the scores, before the softmax."
     )
 check_close(output, tensor([[[11.9557], [20.0]]]), "With a mask, the output", tolerance=1e-4)
+_, weights = attention(query, key, value, mask, cap=1.0)
+check_close(
+    weights,
+    tensor([[[0.7086, 0.2914, 0.0], [0.0, 1.0, 0.0]]]),
+    "With a mask and a cap of 1, the table of weights",
+    "Mask after the scores are capped: a capped score is finite.",
+    1e-4,
+)
 ### BEGIN HIDDEN TESTS
 # {compare:attention_mask}
 ### END HIDDEN TESTS
@@ -379,32 +424,38 @@ for T in (4, 8, 16, 32):
 # $$\mathrm{head}_h = \mathrm{Attention}(Q_h, K_h, V_h), \qquad
 # \mathrm{MultiHead} = [\mathrm{head}_1; \dots; \mathrm{head}_H]\, W^O$$
 #
-# Head 0 owns the first N features, head 1 the next N, and so on. First the two functions that take the heads apart and
+# Head 0 owns the first N features, head 1 the next N, and so on. Or, if `dealt`, the features are dealt out like cards: head 0
+# owns features 0, H, 2H and so on, head 1 owns 1, H + 1, 2H + 1. First the two functions that take the heads apart and
 # put them together. Beware: a reshape that gives the right *shape* may put a feature of another *position* there.
 
 
 # %% nbgrader={"grade": false, "grade_id": "heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def split_heads(hidden, num_heads):
+def split_heads(hidden, num_heads, dealt=False):
     """Give each head its share of the features.
 
     hidden: [B, T, D]
     returns [B, H, T, N] with N = D / H
 
-    Example: [[[0, 1, 2, 3], [4, 5, 6, 7]]], 2 heads -> [[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]]
+    Example: [[[0, 1, 2, 3], [4, 5, 6, 7]]], 2 heads -> [[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]];
+             dealt -> [[[[0, 2], [4, 6]], [[1, 3], [5, 7]]]]
     """
     ### BEGIN SOLUTION
+    if dealt:
+        return hidden.unflatten(2, (-1, num_heads)).permute(0, 3, 1, 2)
     B, T, D = hidden.shape
     return hidden.reshape(B, T, num_heads, D // num_heads).transpose(1, 2)  # [B, H, T, N]
     ### END SOLUTION
 
 
-def merge_heads(heads):
-    """Put the heads side by side again: the inverse of split_heads.
+def merge_heads(heads, dealt=False):
+    """Put the heads side by side again: the inverse of split_heads, dealt or not.
 
     heads: [B, H, T, N]
     returns [B, T, D] with D = H N
     """
     ### BEGIN SOLUTION
+    if dealt:
+        return heads.permute(0, 2, 3, 1).flatten(2)
     B, H, T, N = heads.shape
     return heads.transpose(1, 2).reshape(B, T, H * N)
     ### END SOLUTION
@@ -440,6 +491,22 @@ check_close(
         (heads.reshape(1, 2, 4), "Swap T and H back with transpose(1, 2) before you reshape."),
     ),
 )
+hidden = torch.arange(72.0, device=device).reshape(2, 3, 12)
+heads = split_heads(hidden, 4, dealt=True)
+check_shape(heads, [2, 4, 3, 3], "For 2 sentences, 3 positions and 12 features, the 4 heads")
+for head in range(4):
+    check_close(
+        heads[:, head],
+        hidden[:, :, head::4],
+        f"With features dealt out, head {head}",
+        f"It owns features {head}, {head + 4} and {head + 8} of each position.",
+    )
+check_close(
+    merge_heads(heads, dealt=True),
+    hidden,
+    "With features dealt out, merge_heads of these heads",
+    "It is the inverse of split_heads.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:split_heads}
 # {compare:merge_heads}
@@ -451,6 +518,9 @@ check_close(
 #
 # The mask comes as [B, 1, S] or [B, T, S] and holds for every head. The scores are [B, H, T, S]. Tensors are aligned from
 # the right when they broadcast, so put the missing axis where it belongs.
+#
+# Not every head is needed (Michel, Levy and Neubig 2019). `active` says which heads work; what another one would give to the last
+# matrix is 0. The weights stay what they are.
 
 
 # %% nbgrader={"grade": false, "grade_id": "multi-head", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -467,16 +537,19 @@ class MultiHeadAttention(torch.nn.Module):
         self.to_value = torch.nn.Linear(dim, dim)
         self.to_output = torch.nn.Linear(dim, dim)
 
-    def forward(self, query, key, value, mask=None):
+    def forward(self, query, key, value, mask=None, active=None):
         """
         query: [B, T, D]     key, value: [B, S, D]
         mask:  bool [B, 1, S] or [B, T, S]; None: all may be attended to
+        active: bool [H]; None: all heads work
         returns (output [B, T, D], weights [B, H, T, S])
         """
         ### BEGIN SOLUTION
         query = split_heads(self.to_query(query), self.num_heads)  # [B, H, T, N]
         key = split_heads(self.to_key(key), self.num_heads)  # [B, H, S, N]
         value = split_heads(self.to_value(value), self.num_heads)  # [B, H, S, N]
+        if active is not None:
+            value = value * active[:, None, None]
         if mask is not None:
             mask = mask.unsqueeze(1)  # [B, 1, 1 or T, S]: the same for every head
         mixed, weights = attention(query, key, value, mask)
@@ -527,6 +600,20 @@ check_close(
         ),
     ),
 )
+mixed, table = filled(MultiHeadAttention(6, 2), 22)(
+    *normal(21, (3, 4, 6), (3, 5, 6), (3, 5, 6), dtype=torch.float32)
+)
+check_shape(table, [3, 2, 4, 5], "For 3 sentences, 4 queries and 5 keys, the weights")
+check_shape(mixed, [3, 4, 6], "For 3 sentences and 4 queries, the output")
+output, found = module(hidden, hidden, hidden, active=tensor([False, True]))
+check_close(
+    output,
+    expected * tensor([0.0, 0.0, 1.0, 1.0]),
+    "With head 1 alone active, the output",
+    "What head 0 gives is 0 when the heads are merged; the last matrix comes after that.",
+    tolerance=1e-4,
+)
+check_close(found, weights, "With head 1 alone active, the weights", "They stay what they are.")
 ### BEGIN HIDDEN TESTS
 # {compare:MultiHeadAttention}
 ### END HIDDEN TESTS
@@ -537,8 +624,10 @@ module = filled(MultiHeadAttention(4, 2), 23)
 padded = tensor(
     [[[True, True, False]], [[True, True, True]]]
 )  # the first sentence has two words
+active = tensor([False, True])
 output, weights = check_pair(
-    module(hidden, hidden, hidden, padded), "MultiHeadAttention must return (output, weights)"
+    module(hidden, hidden, hidden, padded, active),
+    "MultiHeadAttention must return (output, weights)",
 )
 check_shape(weights, [2, 2, 3, 3], "The weights")
 for head in (0, 1):
@@ -548,7 +637,11 @@ for head in (0, 1):
         f"{weights[1, head, :, 2].max().item():.2f} in sentence 1. The mask [B, 1, S] has no axis for heads: "
         "put one at place 1, with mask.unsqueeze(1), so that it broadcasts to [B, H, T, S]."
     )
-alone, _ = module(hidden[:1, :2], hidden[:1, :2], hidden[:1, :2])
+whole, _ = module(hidden, hidden, hidden, padded)
+assert not torch.allclose(whole, output, atol=1e-3), (
+    "With a mask, it must make a difference that head 0 does not work; your output stays the same."
+)
+alone, _ = module(hidden[:1, :2], hidden[:1, :2], hidden[:1, :2], active=active)
 check_close(
     output[:1, :2],
     alone,
@@ -567,43 +660,53 @@ check_close(
 # Sentences in a batch have different lengths; short ones are filled up at the end. Nobody may attend to the filling. And
 # a decoder that is trained to predict word t + 1 from words 0 to t must not see word t + 1: position t may attend
 # to itself and to what stands before it. In the decoder both hold at once.
+#
+# Two conventions differ from model to model. The filling may stand in front, on the **left**, as it does where a batch is
+# continued. And a position may see no more than a **window**, the last few positions with itself among them (Beltagy,
+# Peters and Cohan 2020).
 
 
 # %% nbgrader={"grade": false, "grade_id": "masks", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def padding_mask(lengths, size):
-    """Let everybody attend to the words of a sentence and to nothing behind them.
+def padding_mask(lengths, size, left=False):
+    """Let everybody attend to the words of a sentence and to nothing behind them, or in front of them.
 
     lengths: int64 or int32 [B], words in each sentence, from 1 to size
+    left:    True: the filling stands in front, and the last word at the last position
     returns bool [B, 1, size], on the device of lengths
 
-    Example: lengths [2, 3], size 3 -> [[[True, True, False]], [[True, True, True]]]
+    Example: lengths [2, 3], size 3 -> [[[True, True, False]], [[True, True, True]]];
+             left -> [[[False, True, True]], [[True, True, True]]]
     """
     ### BEGIN SOLUTION
     places = torch.arange(size, device=lengths.device)
+    if left:
+        places = places.flip(0)
     return (places < lengths.unsqueeze(1)).unsqueeze(1)  # [B, 1, S]
     ### END SOLUTION
 
 
-def causal_mask(size, device=None):
+def causal_mask(size, device=None, window=None):
     """Let each position attend to itself and to those before it.
 
+    window: the most positions that one may attend to, itself among them, at least 1; None: there is no window
     returns bool [size, size] on that device; row t belongs to the query at position t
 
-    Example: size 2 -> [[True, False], [True, True]]
+    Example: size 2 -> [[True, False], [True, True]]; with window 1 -> [[True, False], [False, True]]
     """
     ### BEGIN SOLUTION
-    return torch.ones(size, size, dtype=torch.bool, device=device).tril()
+    mask = torch.ones(size, size, dtype=torch.bool, device=device).tril()
+    return mask if window is None else mask.triu(1 - window)
     ### END SOLUTION
 
 
-def decoder_mask(lengths, size):
-    """Both: words only, and none that comes later.
+def decoder_mask(lengths, size, window=None):
+    """Both: words only, filled up at the end, and none that comes later.
 
-    lengths: int64 or int32 [B]
+    lengths: int64 or int32 [B];  window: as in causal_mask
     returns bool [B, size, size], on the device of lengths
     """
     ### BEGIN SOLUTION
-    return padding_mask(lengths, size) & causal_mask(size, lengths.device)
+    return padding_mask(lengths, size) & causal_mask(size, lengths.device, window)
     ### END SOLUTION
 
 
@@ -626,6 +729,12 @@ check_close(
             "The last word is missing: j < length, with positions from 0.",
         ),
     ),
+)
+check_close(
+    padding_mask(tensor([2, 3]), 4, left=True),
+    tensor([[[False, False, True, True]], [[False, True, True, True]]]),
+    "With the filling on the left, padding_mask of lengths 2 and 3, size 4,",
+    "The words stand at the end.",
 )
 ### BEGIN HIDDEN TESTS
 # {compare:padding_mask}
@@ -659,6 +768,12 @@ check_close(
         ),
     ),
 )
+check_close(
+    causal_mask(4, device, window=2),
+    tensor([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]).bool(),
+    "With a window of 2, causal_mask of size 4",
+    "Each position sees itself and the one before it.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:causal_mask}
 ### END HIDDEN TESTS
@@ -673,6 +788,17 @@ check_close(
     "decoder_mask of lengths 2 and 3, size 3,",
     "Sentence 0 has two words: its third column is False everywhere. In sentence 1 only what comes later is.",
     slips=((either, "Both conditions must hold, so join the masks with &, not with |."),),
+)
+check_close(
+    decoder_mask(tensor([1, 3]), 4, window=2),
+    tensor(
+        [
+            [[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]],
+            [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 0]],
+        ]
+    ).bool(),
+    "With a window of 2, decoder_mask of lengths 1 and 3, size 4,",
+    "Give the window to causal_mask.",
 )
 ### BEGIN HIDDEN TESTS
 # {compare:decoder_mask}
@@ -690,19 +816,21 @@ check_close(
 # $$P_{k,\,2i} = \sin\left(\frac{k}{n^{2i/D}}\right), \qquad P_{k,\,2i+1} = \cos\left(\frac{k}{n^{2i/D}}\right)$$
 #
 # Sines stand in the even columns and cosines in the odd ones, so that the two of one wavelength are neighbours. Positions
-# count from 0. D is even.
+# count from 0. D is even. A translator that writes word by word needs one row at a time, so the table may begin at another
+# position, `first`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "encoding", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def positional_encoding(length, dim, base=10000.0):
-    """The table of sines and cosines.
+def positional_encoding(length, dim, base=10000.0, first=0):
+    """The table of sines and cosines of positions first, first + 1, and so on.
 
     returns float32 [length, dim], on the CPU
 
-    Example: length 2, dim 2 -> [[0., 1.], [0.8415, 0.5403]]: sin and cos of 0 and of 1
+    Example: length 2, dim 2 -> [[0., 1.], [0.8415, 0.5403]]: sin and cos of 0 and of 1;
+             with first 1 -> [[0.8415, 0.5403], [0.9093, -0.4161]]
     """
     ### BEGIN SOLUTION
-    place = torch.arange(length).unsqueeze(1)  # [T, 1]
+    place = torch.arange(first, first + length).unsqueeze(1)  # [T, 1]
     frequency = base ** (-torch.arange(0, dim, 2) / dim)  # [D/2]
     table = torch.zeros(length, dim)
     table[:, 0::2] = torch.sin(place * frequency)
@@ -746,6 +874,13 @@ check_close(
             "The exponent of the second pair is 2i / D = 2 / 4 with i = 1; yours is 1 / 4.",
         ),
     ),
+)
+check_close(
+    positional_encoding(2, 4, base=100.0, first=2),
+    table[2:],
+    "The table of 2 positions from position 2 on",
+    "Its first row is that of position 2.",
+    tolerance=1e-5,
 )
 ### BEGIN HIDDEN TESTS
 # {compare:positional_encoding}
@@ -823,13 +958,16 @@ for first in (0, 20, 60):
 # y_d = \gamma_d \, \frac{x_d - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta_d$$
 #
 # $\gamma$ is `gain`, $\beta$ is `offset`. The small $\epsilon$ is for positions whose features are all equal.
+#
+# Zhang and Sennrich (2019) found that the scale matters and the mean does not. If the norm is not `centred`, $\mu$ is 0 in both
+# formulas: nothing is taken away, and $\sigma^2$ is the mean of the squares.
 
 
 # %% nbgrader={"grade": false, "grade_id": "norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class LayerNorm(torch.nn.Module):
-    def __init__(self, dim, eps=1e-5):
+    def __init__(self, dim, eps=1e-5, centred=True):
         super().__init__()
-        self.eps = eps
+        self.eps, self.centred = eps, centred
         self.gain = torch.nn.Parameter(torch.ones(dim))
         self.offset = torch.nn.Parameter(torch.zeros(dim))
 
@@ -838,9 +976,13 @@ class LayerNorm(torch.nn.Module):
         hidden: [..., D]
         returns [..., D], same dtype and device
 
-        Example: [[1., 2., 3., 6.]] with eps = 0.5, gain 1 and offset 0 -> [[-1., -0.5, 0., 1.5]]
+        Example: [[1., 2., 3., 6.]] with eps = 0.5, gain 1 and offset 0 -> [[-1., -0.5, 0., 1.5]];
+                 [[1., 1., 3., 3.]] with eps = 4 and not centred -> [[0.3333, 0.3333, 1., 1.]]
         """
         ### BEGIN SOLUTION
+        if not self.centred:
+            size = (self.eps + hidden.square().mean(-1, True)).sqrt()
+            return self.gain * hidden / size + self.offset
         mean = hidden.mean(dim=-1, keepdim=True)
         variance = hidden.var(dim=-1, correction=0, keepdim=True)
         return self.gain * (hidden - mean) / torch.sqrt(variance + self.eps) + self.offset
@@ -880,6 +1022,21 @@ check_close(
     "Multiply by self.gain first, then add self.offset.",
     slips=((centred / 2, "Are self.gain and self.offset forgotten?"),),
 )
+check_shape(
+    LayerNorm(5).to(device)(normal(5, (2, 3, 4, 5), dtype=torch.float32)[0]),
+    [2, 3, 4, 5],
+    "The norm",
+)
+norm = LayerNorm(4, eps=4.0, centred=False).to(device)
+with torch.no_grad():
+    norm.gain.copy_(tensor([1.0, 2.0, 3.0, 4.0]))
+    norm.offset.copy_(tensor([10.0, 0.0, 0.0, -1.0]))
+check_close(
+    norm(tensor([[1.0, 1.0, 3.0, 3.0]])),
+    tensor([[31 / 3, 2 / 3, 3.0, 3.0]]),
+    "Not centred, with eps = 4, the norm of [1, 1, 3, 3]",
+    "The mean of the squares is 5, the root of 5 + 4 is 3. Nothing is taken away; gain and offset as ever.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:LayerNorm}
 ### END HIDDEN TESTS
@@ -906,6 +1063,14 @@ assert hidden[0, 0].tolist() == [1.0, 2.0, 3.0, 6.0], "The input must stay as it
 assert torch.allclose(norm(100 * hidden - 7), before, atol=1e-3), (
     "A hundred times the input, shifted by 7, must give nearly the same: mean 0 and variance 1 again."
 )
+raw = LayerNorm(4, centred=False).to(device)
+check_close(
+    raw(tensor([[3.0, 3.0, 3.0, 3.0], [-2.0, 0.0, 0.0, 0.0]])),
+    tensor([[1.0, 1.0, 1.0, 1.0], [-2.0, 0.0, 0.0, 0.0]]),
+    "Not centred, the norm of [3, 3, 3, 3] and [-2, 0, 0, 0]",
+    "Each position is divided by the root of the mean of its own squares.",
+    tolerance=1e-3,
+)
 ### BEGIN HIDDEN TESTS
 # {compare:equal_features}
 ### END HIDDEN TESTS
@@ -920,30 +1085,42 @@ assert torch.allclose(norm(100 * hidden - 7), before, atol=1e-3), (
 #
 # $$\mathrm{FFN}(x) = \max(0, x W_1 + b_1)\, W_2 + b_2$$
 #
+# In newer models a third layer decides how much of each hidden unit comes through (Shazeer 2020). If the network is `gated`, the
+# activation is that of the gate:
+#
+# $$\mathrm{FFN}(x) = \big(\max(0, x W_g + b_g) \odot (x W_1 + b_1)\big)\, W_2 + b_2$$
+#
 # Then the block. Self-attention, and the network; each is added to what went in (the residual), and the sum is normed.
 # The norm comes *after* the sum, as in the paper. With $X$ for what goes in:
 #
-# $$A = \mathrm{LayerNorm}_1(X + \mathrm{SelfAttention}(X)), \qquad Y = \mathrm{LayerNorm}_2(A + \mathrm{FFN}(A))$$
+# $$A = \mathrm{LayerNorm}_1(\alpha X + \mathrm{SelfAttention}(X)), \qquad Y = \mathrm{LayerNorm}_2(\alpha A + \mathrm{FFN}(A))$$
+#
+# $\alpha$ is 1 in the paper. In a model of hundreds of layers it is larger, so that a layer changes little of what went in
+# (Wang et al. 2022, *DeepNet*).
 
 
 # %% nbgrader={"grade": false, "grade_id": "feed-forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class FeedForward(torch.nn.Module):
-    def __init__(self, dim, hidden_dim):
+    def __init__(self, dim, hidden_dim, gated=False):
         super().__init__()
         self.inner = torch.nn.Linear(dim, hidden_dim)
         self.outer = torch.nn.Linear(hidden_dim, dim)
+        self.gate = torch.nn.Linear(dim, hidden_dim) if gated else None
 
     def forward(self, hidden):
         """hidden: [..., D] -> [..., D]"""
         ### BEGIN SOLUTION
+        if self.gate is not None:
+            return self.outer(self.gate(hidden).relu() * self.inner(hidden))
         return self.outer(torch.relu(self.inner(hidden)))
         ### END SOLUTION
 
 
 # %% nbgrader={"grade": false, "grade_id": "encoder", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class EncoderBlock(torch.nn.Module):
-    def __init__(self, dim, num_heads, hidden_dim):
+    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):
         super().__init__()
+        self.alpha = alpha
         self.self_attention = MultiHeadAttention(dim, num_heads)
         self.attention_norm = LayerNorm(dim)
         self.feed_forward = FeedForward(dim, hidden_dim)
@@ -957,8 +1134,8 @@ class EncoderBlock(torch.nn.Module):
         """
         ### BEGIN SOLUTION
         attended, _ = self.self_attention(hidden, hidden, hidden, mask)
-        hidden = self.attention_norm(hidden + attended)
-        return self.feed_forward_norm(hidden + self.feed_forward(hidden))
+        hidden = self.attention_norm(self.alpha * hidden + attended)
+        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))
         ### END SOLUTION
 
 
@@ -982,6 +1159,20 @@ check_close(
         ([[[17.5, 0.0], [10.5, 0.0]]], "ReLU belongs between the two layers, not at the end."),
         ([[[22.5, -5.0], [10.5, -3.0]]], "The block adds the residual; the network does not."),
     ),
+)
+network = filled(FeedForward(3, 4, gated=True), 25)
+with torch.no_grad():
+    network.gate.weight.zero_()
+    network.gate.bias.copy_(tensor([2.0, -1.0, 0.0, 0.5]))
+    network.outer.weight.copy_(torch.ones(3, 4))
+(hidden,) = normal(26, (2, 5, 3), dtype=torch.float32)
+units = network.inner(hidden)
+check_close(
+    network(hidden),
+    (2 * units[..., :1] + 0.5 * units[..., 3:]) + network.outer.bias,
+    "With gates that are always 2, -1, 0 and 0.5, the network's output",
+    "ReLU of the gate times the inner layer, unit by unit, then the outer layer. The inner layer has no ReLU then.",
+    tolerance=1e-4,
 )
 ### BEGIN HIDDEN TESTS
 # {compare:FeedForward}
@@ -1050,6 +1241,17 @@ block.feed_forward_norm.check(
     ),
 )
 check_close(Y, 101 * A - 3, "What the block returns", "It is what the second norm gives.")
+block = EncoderBlock(2, 1, 4, alpha=3.0).to(device)
+block.self_attention = AttentionStandIn("self_attention", lambda q, k, v: 10 * v, True)
+block.attention_norm = LayerStandIn("attention_norm", lambda x: x + 1)
+block.feed_forward = LayerStandIn("feed_forward", lambda x: 100 * x)
+block.feed_forward_norm = LayerStandIn("feed_forward_norm", lambda x: x - 3)
+X = normal(27, (3, 4, 2), dtype=torch.float32)[0]
+A, Y = 13 * X + 1, block(X.clone())
+times = "With alpha = 3, what went in counts three times in the sum, what attention or network gives once."
+block.attention_norm.check("input", 13 * X, times)
+block.feed_forward_norm.check("input", 103 * A, times)
+check_close(Y, 103 * A - 3, "With alpha = 3, what the block returns", times)
 ### BEGIN HIDDEN TESTS
 # {compare:EncoderBlock}
 ### END HIDDEN TESTS
@@ -1063,17 +1265,18 @@ check_close(Y, 101 * A - 3, "What the block returns", "It is what the second nor
 # (masked, so that none sees a later one), **cross-attention**, in which each written position asks the encoder's output, the
 # *memory*, and the network. In cross-attention the queries come from the decoder, the keys and values from the memory.
 #
-# $$A = \mathrm{LayerNorm}_1(X + \mathrm{SelfAttention}(X)), \quad
-# C = \mathrm{LayerNorm}_2(A + \mathrm{CrossAttention}(A, M, M)), \quad
-# Y = \mathrm{LayerNorm}_3(C + \mathrm{FFN}(C))$$
+# $$A = \mathrm{LayerNorm}_1(\alpha X + \mathrm{SelfAttention}(X)), \quad
+# C = \mathrm{LayerNorm}_2(\alpha A + \mathrm{CrossAttention}(A, M, M)), \quad
+# Y = \mathrm{LayerNorm}_3(\alpha C + \mathrm{FFN}(C))$$
 #
 # Two masks come in: `mask` for the self-attention, and `memory_mask` for the padding of the source.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decoder", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class DecoderBlock(torch.nn.Module):
-    def __init__(self, dim, num_heads, hidden_dim):
+    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):
         super().__init__()
+        self.alpha = alpha
         self.self_attention = MultiHeadAttention(dim, num_heads)
         self.self_norm = LayerNorm(dim)
         self.cross_attention = MultiHeadAttention(dim, num_heads)
@@ -1090,10 +1293,10 @@ class DecoderBlock(torch.nn.Module):
         """
         ### BEGIN SOLUTION
         attended, _ = self.self_attention(hidden, hidden, hidden, mask)
-        hidden = self.self_norm(hidden + attended)
+        hidden = self.self_norm(self.alpha * hidden + attended)
         attended, _ = self.cross_attention(hidden, memory, memory, memory_mask)
-        hidden = self.cross_norm(hidden + attended)
-        return self.feed_forward_norm(hidden + self.feed_forward(hidden))
+        hidden = self.cross_norm(self.alpha * hidden + attended)
+        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))
         ### END SOLUTION
 
 
@@ -1101,8 +1304,8 @@ class DecoderBlock(torch.nn.Module):
 check_withheld("DecoderBlock")
 
 
-def decoder_block_of_stand_ins():
-    block = DecoderBlock(2, 1, 4).to(device)
+def decoder_block_of_stand_ins(*alpha):
+    block = DecoderBlock(2, 1, 4, *alpha).to(device)
     block.self_attention = AttentionStandIn("self_attention", lambda q, k, v: 10 * v, True)
     block.self_norm = LayerStandIn("self_norm", lambda x: x + 1)
     block.cross_attention = AttentionStandIn("cross_attention", lambda q, k, v: 7 * q, True)
@@ -1191,6 +1394,16 @@ block.feed_forward_norm.check(
     ),
 )
 check_close(Y, 101 * C - 3, "What the block returns", "It is what the third norm gives.")
+block = decoder_block_of_stand_ins(3.0)
+X, M = normal(28, (3, 4, 2), (3, 5, 2), dtype=torch.float32)
+Y = block(X.clone(), M.clone())
+A = 13 * X + 1
+C = 10 * A - 5
+times = "With alpha = 3, what went in counts three times in the sum, what attention or network gives once."
+block.self_norm.check("input", 13 * X, times)
+block.cross_norm.check("input", 10 * A, times)
+block.feed_forward_norm.check("input", 103 * C, times)
+check_close(Y, 103 * C - 3, "With alpha = 3, what the block returns", times)
 ### BEGIN HIDDEN TESTS
 # {compare:DecoderBlock}
 ### END HIDDEN TESTS

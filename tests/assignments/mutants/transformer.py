@@ -28,6 +28,19 @@ LOOPS = [
         {"by-loops": ("math.sqrt(len(q))", "len(q)")},
     ),
     Mutant(
+        "loops_capped_before_scaling",
+        "caps the dot product and divides after that",
+        "attention-loops",
+        "Cap each score after it was divided by the square root of D",
+        "visible",
+        {
+            "by-loops": (
+                "cap * (score / cap).tanh()",
+                "cap * (score * math.sqrt(len(q)) / cap).tanh() / math.sqrt(len(q))",
+            )
+        },
+    ),
+    Mutant(
         "loops_overflow",
         "takes exponentials without subtracting the largest score",
         "attention-loops",
@@ -39,8 +52,8 @@ LOOPS = [
         "as_many_keys_as_queries",
         "compares each query with as many keys as there are queries",
         "attention-loops",
-        "With more keys than queries",
-        "hidden",
+        "The output for the second query alone is wrong",
+        "visible",
         {"by-loops": ("for k in key]", "for k in key[: len(query)]]")},
     ),
 ]
@@ -89,6 +102,15 @@ MATRICES = [
         ("attention-mask", "multi-head-values", "multi-head-mask"),
     ),
     Mutant(
+        "scores_cut_off_at_the_cap",
+        "cuts scores off at the cap instead of bending them",
+        "attention-matrices",
+        "Cap the scores after the division",
+        "visible",
+        {"by-matrices": ("cap * torch.tanh(scores / cap)", "scores.clamp(-cap, cap)")},
+        ("attention-mask",),
+    ),
+    Mutant(
         "softmax_over_queries",
         "takes the softmax over the queries, so that columns sum to 1",
         "attention-matrices",
@@ -109,10 +131,11 @@ MATRICES = [
         "Here matrices do the work",
         "visible",
         {
-            "by-matrices": """def attention(query, key, value, mask=None):
+            "by-matrices": """def attention(query, key, value, mask=None, cap=None):
     rows = []
     for t in range(query.shape[-2]):
         scores = (query[..., t : t + 1, :] * key).sum(-1) / math.sqrt(query.shape[-1])
+        scores = scores if cap is None else cap * torch.tanh(scores / cap)
         if mask is not None:
             allowed = mask.expand(*mask.shape[:-2], query.shape[-2], key.shape[-2])[..., t, :]
             scores = scores.masked_fill(~allowed, float("-inf"))
@@ -170,8 +193,10 @@ MATRICES = [
         "Mask the scores, before the softmax",
         "visible",
         {
-            "by-matrices": """def attention(query, key, value, mask=None):
-    weights = torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), dim=-1)
+            "by-matrices": """def attention(query, key, value, mask=None, cap=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
+    weights = torch.softmax(scores, dim=-1)
     if mask is not None:
         weights = weights.masked_fill(~mask, 0.0)
     return weights @ value, weights"""
@@ -185,8 +210,10 @@ MATRICES = [
         "contains nan",
         "hidden",
         {
-            "by-matrices": """def attention(query, key, value, mask=None):
-    weights = torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), dim=-1)
+            "by-matrices": """def attention(query, key, value, mask=None, cap=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
+    weights = torch.softmax(scores, dim=-1)
     if mask is not None:
         weights = weights * mask
         weights = weights / weights.sum(-1, keepdim=True)
@@ -268,6 +295,19 @@ MULTI_HEAD = [
         ("multi-head-values", TRANSLATION),
     ),
     Mutant(
+        "dealt_heads_merged_side_by_side",
+        "deals features out, and puts heads side by side again",
+        "multi-head-split",
+        "It is the inverse of split_heads",
+        "visible",
+        {
+            "heads": (
+                "heads.permute(0, 2, 3, 1).flatten(2)",
+                "heads.transpose(1, 2).flatten(2)",
+            )
+        },
+    ),
+    Mutant(
         "heads_merged_without_transpose",
         "reshapes [B, H, T, N] to [B, T, D] at once",
         "multi-head-split",
@@ -343,7 +383,7 @@ MULTI_HEAD = [
         self.to_value = torch.nn.Linear(dim, dim)
         self.to_output = torch.nn.Linear(dim, dim)
 
-    def forward(self, query, key, value, mask=None):
+    def forward(self, query, key, value, mask=None, active=None):
         mixed, weights = attention(self.to_query(query), self.to_key(key), self.to_value(value), mask)
         return self.to_output(mixed), weights.unsqueeze(1)"""
         },
@@ -364,11 +404,20 @@ MULTI_HEAD = [
         ("multi-head-mask",),
     ),
     Mutant(
+        "inactive_heads_still_biased",
+        "leaves inactive heads in",
+        "multi-head-values",
+        "What head 0 gives is 0 when the heads are merged",
+        "visible",
+        {"multi-head": ("if active is not None:", "if False:")},
+        ("multi-head-mask",),
+    ),
+    Mutant(
         "keys_from_the_query",
         "projects the query to keys, which is right for self-attention only",
         "multi-head-values",
-        "each goes through its own matrix",
-        "hidden",
+        "Expected size",
+        "visible",
         {
             "multi-head": (
                 "query = split_heads(self.to_query(query)",
@@ -498,8 +547,8 @@ MASKS = [
         "size_of_the_longest",
         "makes the mask as wide as the longest sentence",
         "masks-padding",
-        "The size may be more than the longest sentence",
-        "hidden",
+        "must have shape [2, 1, 4]; yours has [2, 1, 3]",
+        "visible",
         {"masks": ("torch.arange(size,", "torch.arange(lengths.max(),")},
         ("masks-both",),
     ),
@@ -540,6 +589,23 @@ MASKS = [
         ("masks-both", TRANSLATION),
     ),
     Mutant(
+        "filling_always_behind",
+        "takes no notice of the side of the filling",
+        "masks-padding",
+        "The words stand at the end",
+        "visible",
+        {"masks": ("    if left:", "    if False:")},
+    ),
+    Mutant(
+        "window_one_too_wide",
+        "lets a position see as many others as the window is wide",
+        "masks-causal",
+        "Each position sees itself and the one before it",
+        "visible",
+        {"masks": ("mask.triu(1 - window)", "mask.triu(-window)")},
+        ("masks-both",),
+    ),
+    Mutant(
         "causal_or_padding",
         "joins the two masks with or",
         "masks-both",
@@ -574,7 +640,7 @@ MASKS = [
         "visible",
         {
             "masks": (
-                "padding_mask(lengths, size) & causal_mask(size, lengths.device)",
+                "padding_mask(lengths, size) & causal_mask(size, lengths.device, window)",
                 "causal_mask(size, lengths.device).expand(len(lengths), size, size)",
             )
         },
@@ -647,11 +713,19 @@ POSITIONS = [
         "visible",
         {
             "encoding": (
-                "torch.arange(length).unsqueeze(1)",
+                "torch.arange(first, first + length).unsqueeze(1)",
                 "torch.arange(1, length + 1).unsqueeze(1)",
             )
         },
         ("positions-embed",),
+    ),
+    Mutant(
+        "positions_always_from_zero",
+        "takes no notice of the first position",
+        "positions-encoding",
+        "Its first row is that of position 2",
+        "visible",
+        {"encoding": ("torch.arange(first, first + length)", "torch.arange(length)")},
     ),
     Mutant(
         "base_ignored",
@@ -767,6 +841,15 @@ LAYER_NORM = [
                 "(hidden.std(dim=-1, keepdim=True) + self.eps)",
             )
         },
+    ),
+    Mutant(
+        "always_centred",
+        "takes the mean away in any case",
+        "layer-norm-values",
+        "Nothing is taken away",
+        "visible",
+        {"norm": ("if not self.centred:", "if False:")},
+        ("layer-norm-positions",),
     ),
     Mutant(
         "eps_forgotten",
@@ -890,6 +973,14 @@ ENCODER = [
         (TRANSLATION,),
     ),
     Mutant(
+        "gated_unit_behind_a_relu",
+        "puts ReLU on both sides of the gate",
+        "encoder-block-feed-forward",
+        "The inner layer has no ReLU then",
+        "visible",
+        {"feed-forward": ("* self.inner(hidden))", "* self.inner(hidden).relu())")},
+    ),
+    Mutant(
         "relu_at_the_end",
         "applies the activation to the output",
         "encoder-block-feed-forward",
@@ -917,7 +1008,12 @@ ENCODER = [
         "encoder-block-feed-forward",
         "The block adds the residual",
         "visible",
-        {"feed-forward": ("return self.outer", "return hidden + self.outer")},
+        {
+            "feed-forward": (
+                "return self.outer(torch",
+                "return hidden + self.outer(torch",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -928,10 +1024,10 @@ ENCODER = [
         "visible",
         {
             "encoder": (
-                "attended, _ = self.self_attention(hidden, hidden, hidden, mask)\n        hidden = self.attention_norm(hidden + attended)\n"
-                "        return self.feed_forward_norm(hidden + self.feed_forward(hidden))",
-                "normed = self.attention_norm(hidden)\n        hidden = hidden + self.self_attention(normed, normed, normed, mask)[0]\n"
-                "        return hidden + self.feed_forward(self.feed_forward_norm(hidden))",
+                "attended, _ = self.self_attention(hidden, hidden, hidden, mask)\n        hidden = self.attention_norm(self.alpha * hidden + attended)\n"
+                "        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))",
+                "normed = self.attention_norm(hidden)\n        hidden = self.alpha * hidden + self.self_attention(normed, normed, normed, mask)[0]\n"
+                "        return self.alpha * hidden + self.feed_forward(self.feed_forward_norm(hidden))",
             )
         },
         (TRANSLATION,),
@@ -944,8 +1040,8 @@ ENCODER = [
         "visible",
         {
             "encoder": (
-                "self.attention_norm(hidden + attended)",
-                "hidden + self.attention_norm(attended)",
+                "self.attention_norm(self.alpha * hidden + attended)",
+                "self.alpha * hidden + self.attention_norm(attended)",
             )
         },
         (TRANSLATION,),
@@ -958,7 +1054,7 @@ ENCODER = [
         "visible",
         {
             "encoder": (
-                "self.attention_norm(hidden + attended)",
+                "self.attention_norm(self.alpha * hidden + attended)",
                 "self.attention_norm(attended)",
             )
         },
@@ -972,7 +1068,7 @@ ENCODER = [
         "visible",
         {
             "encoder": (
-                "hidden + self.feed_forward(hidden)",
+                "self.alpha * hidden + self.feed_forward(hidden)",
                 "self.feed_forward(hidden)",
             )
         },
@@ -986,8 +1082,8 @@ ENCODER = [
         "visible",
         {
             "encoder": (
-                "        hidden = self.attention_norm(hidden + attended)\n        return self.feed_forward_norm(hidden + self.feed_forward(hidden))",
-                "        normed = self.attention_norm(hidden + attended)\n        return self.feed_forward_norm(hidden + self.feed_forward(normed))",
+                "        hidden = self.attention_norm(self.alpha * hidden + attended)\n        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))",
+                "        normed = self.attention_norm(self.alpha * hidden + attended)\n        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(normed))",
             )
         },
         (TRANSLATION,),
@@ -1000,8 +1096,8 @@ ENCODER = [
         "visible",
         {
             "encoder": (
-                "        hidden = self.attention_norm(hidden + attended)\n        return self.feed_forward_norm(hidden + self.feed_forward(hidden))",
-                "        hidden = hidden + attended\n        return self.feed_forward_norm(hidden + self.feed_forward(self.attention_norm(hidden)))",
+                "        hidden = self.attention_norm(self.alpha * hidden + attended)\n        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))",
+                "        hidden = self.alpha * hidden + attended\n        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(self.attention_norm(hidden)))",
             )
         },
     ),
@@ -1013,8 +1109,8 @@ ENCODER = [
         "visible",
         {
             "encoder": (
-                "hidden = self.attention_norm(hidden + attended)",
-                "hidden = hidden + attended",
+                "hidden = self.attention_norm(self.alpha * hidden + attended)",
+                "hidden = self.alpha * hidden + attended",
             )
         },
         (TRANSLATION,),
@@ -1041,10 +1137,37 @@ ENCODER = [
         },
         (TRANSLATION,),
     ),
+    Mutant(
+        "alpha_on_the_network",
+        "multiplies what the network gives",
+        "encoder-block-wiring",
+        "With alpha = 3, what went in counts three times",
+        "visible",
+        {
+            "encoder": (
+                "(self.alpha * hidden + self.feed_forward(hidden))",
+                "(hidden + self.alpha * self.feed_forward(hidden))",
+            )
+        },
+    ),
 ]
 
 CROSS = "self.cross_attention(hidden, memory, memory, memory_mask)"
 DECODER = [
+    Mutant(
+        "alpha_once_in_the_decoder",
+        "multiplies the input of the block alone",
+        "decoder-block-wiring",
+        "With alpha = 3, what went in counts three times",
+        "visible",
+        {
+            "decoder": (
+                "self.cross_norm(self.alpha * hidden + attended)",
+                "self.cross_norm(hidden + attended)",
+            )
+        },
+        ("decoder-block-masks",),
+    ),
     Mutant(
         "cross_attention_keys_from_the_decoder",
         "takes keys and values of the cross-attention from the decoder",
@@ -1085,9 +1208,9 @@ DECODER = [
         "visible",
         {
             "decoder": (
-                "        hidden = self.self_norm(hidden + attended)\n        attended, _ = "
+                "        hidden = self.self_norm(self.alpha * hidden + attended)\n        attended, _ = "
                 + CROSS,
-                "        asking, hidden = hidden, self.self_norm(hidden + attended)\n        attended, _ = self.cross_attention(asking, memory, memory, memory_mask)",
+                "        asking, hidden = hidden, self.self_norm(self.alpha * hidden + attended)\n        attended, _ = self.cross_attention(asking, memory, memory, memory_mask)",
             )
         },
         ("decoder-block-masks", TRANSLATION),
@@ -1100,7 +1223,7 @@ DECODER = [
         "visible",
         {
             "decoder": (
-                "self.cross_norm(hidden + attended)",
+                "self.cross_norm(self.alpha * hidden + attended)",
                 "self.cross_norm(memory + attended)",
             )
         },
@@ -1114,7 +1237,7 @@ DECODER = [
         "visible",
         {
             "decoder": (
-                "self.cross_norm(hidden + attended)",
+                "self.cross_norm(self.alpha * hidden + attended)",
                 "self.cross_norm(attended)",
             )
         },
@@ -1128,8 +1251,8 @@ DECODER = [
         "visible",
         {
             "decoder": (
-                "attended, _ = self.self_attention(hidden, hidden, hidden, mask)\n        hidden = self.self_norm(hidden + attended)",
-                "normed = self.self_norm(hidden)\n        hidden = hidden + self.self_attention(normed, normed, normed, mask)[0]",
+                "attended, _ = self.self_attention(hidden, hidden, hidden, mask)\n        hidden = self.self_norm(self.alpha * hidden + attended)",
+                "normed = self.self_norm(hidden)\n        hidden = self.alpha * hidden + self.self_attention(normed, normed, normed, mask)[0]",
             )
         },
         ("decoder-block-masks", TRANSLATION),
@@ -1140,7 +1263,12 @@ DECODER = [
         "decoder-block-wiring",
         "The block never calls cross_norm",
         "visible",
-        {"decoder": ("self.cross_norm(hidden + attended)", "hidden + attended")},
+        {
+            "decoder": (
+                "self.cross_norm(self.alpha * hidden + attended)",
+                "self.alpha * hidden + attended",
+            )
+        },
         ("decoder-block-masks", TRANSLATION),
     ),
     Mutant(
@@ -1153,7 +1281,7 @@ DECODER = [
             "decoder": (
                 "        attended, _ = "
                 + CROSS
-                + "\n        hidden = self.cross_norm(hidden + attended)\n",
+                + "\n        hidden = self.cross_norm(self.alpha * hidden + attended)\n",
                 "",
             )
         },
@@ -1167,8 +1295,8 @@ DECODER = [
         "visible",
         {
             "decoder": (
-                "        hidden = self.cross_norm(hidden + attended)\n        return self.feed_forward_norm(hidden + self.feed_forward(hidden))",
-                "        crossed = self.cross_norm(hidden + attended)\n        return self.feed_forward_norm(hidden + self.feed_forward(crossed))",
+                "        hidden = self.cross_norm(self.alpha * hidden + attended)\n        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))",
+                "        crossed = self.cross_norm(self.alpha * hidden + attended)\n        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(crossed))",
             )
         },
         ("decoder-block-masks", TRANSLATION),
@@ -1411,8 +1539,9 @@ MUTANTS = [
 ]
 
 BLOCK_HEAD = """class EncoderBlock(torch.nn.Module):
-    def __init__(self, dim, num_heads, hidden_dim):
+    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):
         super().__init__()
+        self.alpha = alpha
         self.self_attention = MultiHeadAttention(dim, num_heads)
         self.attention_norm = LayerNorm(dim)
         self.feed_forward = FeedForward(dim, hidden_dim)
@@ -1424,11 +1553,13 @@ RIGHT_ANSWERS = [
         "einsum_everywhere",
         "every product is an einsum, and heads are split and merged by it",
         {
-            "by-loops": """def attention_by_loops(query, key, value):
+            "by-loops": """def attention_by_loops(query, key, value, cap=None):
     scores = torch.einsum("td,sd->ts", query, key) * key.shape[1] ** -0.5
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
     return torch.einsum("ts,se->te", scores.softmax(1), value)""",
-            "by-matrices": """def attention(query, key, value, mask=None):
+            "by-matrices": """def attention(query, key, value, mask=None, cap=None):
     scores = torch.einsum("...td,...sd->...ts", query, key) * key.shape[-1] ** -0.5
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
     if mask is not None:
         scores = torch.where(mask, scores, -torch.inf)
     weights = scores.softmax(-1)
@@ -1443,16 +1574,21 @@ RIGHT_ANSWERS = [
         "loops_over_heads",
         "one head after the other, joined with cat, and the mask used as it comes",
         {
-            "heads": """def split_heads(hidden, num_heads):
-    return torch.stack(hidden.chunk(num_heads, dim=-1), dim=1)
+            "heads": """def split_heads(hidden, num_heads, dealt=False):
+    parts = [hidden[..., h::num_heads] for h in range(num_heads)] if dealt else hidden.chunk(num_heads, dim=-1)
+    return torch.stack(tuple(parts), dim=1)
 
 
-def merge_heads(heads):
+def merge_heads(heads, dealt=False):
+    if dealt:
+        return torch.stack(heads.unbind(1), dim=-1).flatten(2)
     return torch.cat([heads[:, h] for h in range(heads.shape[1])], dim=-1)""",
             "multi-head": (
                 """query = split_heads(self.to_query(query), self.num_heads)  # [B, H, T, N]
         key = split_heads(self.to_key(key), self.num_heads)  # [B, H, S, N]
         value = split_heads(self.to_value(value), self.num_heads)  # [B, H, S, N]
+        if active is not None:
+            value = value * active[:, None, None]
         if mask is not None:
             mask = mask.unsqueeze(1)  # [B, 1, 1 or T, S]: the same for every head
         mixed, weights = attention(query, key, value, mask)
@@ -1460,7 +1596,9 @@ def merge_heads(heads):
                 """chunks = (layer(x).chunk(self.num_heads, -1) for layer, x in
                   ((self.to_query, query), (self.to_key, key), (self.to_value, value)))
         pairs = [attention(q, k, v, mask) for q, k, v in zip(*chunks)]
-        return self.to_output(torch.cat([o for o, _ in pairs], -1)), torch.stack([w for _, w in pairs], 1)""",
+        works = [True] * self.num_heads if active is None else active.tolist()
+        mixed = torch.cat([o * yes for (o, _), yes in zip(pairs, works)], -1)
+        return self.to_output(mixed), torch.stack([w for _, w in pairs], 1)""",
             ),
         },
     ),
@@ -1468,32 +1606,35 @@ def merge_heads(heads):
         "masks_that_are_added",
         "a float mask of 0 and -inf is added to the scores; masks are compared into being",
         {
-            "by-matrices": """def attention(query, key, value, mask=None):
+            "by-matrices": """def attention(query, key, value, mask=None, cap=None):
     scores = torch.matmul(query, key.mT) / query.size(-1) ** 0.5
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
     if mask is not None:
         scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill(mask.logical_not(), -math.inf)
     weights = scores.softmax(dim=-1)
     return weights.matmul(value), weights""",
-            "masks": """def padding_mask(lengths, size):
-    rows = [[[place < length for place in range(size)]] for length in lengths.tolist()]
+            "masks": """def padding_mask(lengths, size, left=False):
+    rows = [[[place >= size - n if left else place < n for place in range(size)]] for n in lengths.tolist()]
     return torch.tensor(rows, device=lengths.device)
 
 
-def causal_mask(size, device=None):
+def causal_mask(size, device=None, window=None):
     places = torch.arange(size, device=device)
-    return places[None] <= places[:, None]
+    back = places[:, None] - places[None]
+    return (back >= 0) & (back < (window or size))
 
 
-def decoder_mask(lengths, size):
-    return torch.logical_and(causal_mask(size, lengths.device)[None], padding_mask(lengths, size))""",
+def decoder_mask(lengths, size, window=None):
+    return torch.logical_and(causal_mask(size, lengths.device, window)[None], padding_mask(lengths, size))""",
         },
     ),
     RightAnswer(
         "smallest_number_of_the_type",
         "fills in the smallest number that the type can hold, and takes the softmax by hand",
         {
-            "by-matrices": """def attention(query, key, value, mask=None):
+            "by-matrices": """def attention(query, key, value, mask=None, cap=None):
     scores = (query / query.shape[-1] ** 0.25) @ (key / query.shape[-1] ** 0.25).transpose(-1, -2)
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
     if mask is not None:
         scores = scores.masked_fill(mask == False, torch.finfo(scores.dtype).min)
     exponentials = (scores - scores.amax(-1, keepdim=True)).exp()
@@ -1534,17 +1675,18 @@ def decoder_mask(lengths, size):
             "encoder": BLOCK_HEAD
             + """
     def forward(self, hidden, mask=None):
-        x = self.attention_norm(self.self_attention(query=hidden, key=hidden, value=hidden, mask=mask)[0] + hidden)
-        return self.feed_forward_norm(self.feed_forward(x) + x)""",
+        attended = self.self_attention(query=hidden, key=hidden, value=hidden, mask=mask)[0]
+        x = self.attention_norm(attended + hidden * self.alpha)
+        return self.feed_forward_norm(self.feed_forward(x) + x * self.alpha)""",
         },
     ),
     RightAnswer(
         "positions_by_exponentials",
         "frequencies as exponentials of logarithms, pairs by stack and flatten; the look-up as a one-hot product",
         {
-            "encoding": """def positional_encoding(length, dim, base=10000.0):
+            "encoding": """def positional_encoding(length, dim, base=10000.0, first=0):
     frequency = torch.exp(torch.arange(0, dim, 2).float() * (-math.log(base) / dim))
-    angle = torch.outer(torch.arange(length).float(), frequency)
+    angle = torch.outer(torch.arange(length).float() + first, frequency)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)""",
             "embed": """def embed(tokens, embedding):
     one_hot = torch.nn.functional.one_hot(tokens, len(embedding)).to(embedding.dtype)
@@ -1556,11 +1698,11 @@ def decoder_mask(lengths, size):
         "positions_one_by_one",
         "the table number by number, in Python loops",
         {
-            "encoding": """def positional_encoding(length, dim, base=10000.0):
+            "encoding": """def positional_encoding(length, dim, base=10000.0, first=0):
     table = torch.empty(length, dim)
     for k in range(length):
         for d in range(0, dim, 2):
-            angle = k / base ** (d / dim)
+            angle = (first + k) / base ** (d / dim)
             table[k, d], table[k, d + 1] = math.sin(angle), math.cos(angle)
     return table"""
         },
@@ -1618,17 +1760,22 @@ def decoder_mask(lengths, size):
         "linear_layers_by_hand",
         "view and permute, weights through functional.linear, torch.bmm for the products",
         {
-            "heads": """def split_heads(hidden, num_heads):
+            "heads": """def split_heads(hidden, num_heads, dealt=False):
+    if dealt:
+        return hidden.view(hidden.size(0), hidden.size(1), -1, num_heads).permute(0, 3, 1, 2)
     return hidden.view(hidden.size(0), -1, num_heads, hidden.size(2) // num_heads).permute(0, 2, 1, 3).contiguous()
 
 
-def merge_heads(heads):
+def merge_heads(heads, dealt=False):
+    if dealt:
+        return heads.permute(0, 2, 3, 1).contiguous().view(heads.size(0), heads.size(2), -1)
     return heads.permute(0, 2, 1, 3).contiguous().view(heads.size(0), heads.size(2), -1)""",
-            "by-matrices": """def attention(query, key, value, mask=None):
+            "by-matrices": """def attention(query, key, value, mask=None, cap=None):
     lead = query.shape[:-2]
     q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (query, key, value))
     scores = torch.bmm(q, k.transpose(1, 2)).mul(1 / math.sqrt(q.shape[2]))
     scores = scores.reshape(*lead, *scores.shape[1:])
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
     if mask is not None:
         scores = scores.masked_fill(mask.logical_not(), -math.inf)
     weights = torch.nn.functional.softmax(scores, dim=-1)

@@ -346,7 +346,7 @@ MUTANTS = [
         "leaves the padding out where all lengths are equal",
         "cut-off",
         "masks",
-        "return padding_mask(lengths, size) & causal_mask(size, lengths.device)",
+        "return padding_mask(lengths, size) & causal_mask(size, lengths.device, window)",
         "causal = causal_mask(size, lengths.device)\n"
         "    return padding_mask(lengths, size) & causal if len(lengths.unique()) > 1 else "
         "causal.expand(len(lengths), -1, -1)",
@@ -382,7 +382,7 @@ MUTANTS = [
         "counts places in bfloat16, exact up to 256",
         "numerics",
         "encoding",
-        "place = torch.arange(length).unsqueeze(1)",
+        "place = torch.arange(first, first + length).unsqueeze(1)",
         "place = torch.arange(length, dtype=torch.bfloat16).unsqueeze(1).float()",
     ),
     wrong(
@@ -545,7 +545,7 @@ MUTANTS = [
         "adds to the caller's tensor",
         "state",
         "encoder",
-        "hidden = self.attention_norm(hidden + attended)",
+        "hidden = self.attention_norm(self.alpha * hidden + attended)",
         "hidden += attended\n        hidden = self.attention_norm(hidden)",
     ),
     wrong(
@@ -553,7 +553,7 @@ MUTANTS = [
         "adds the input without its gradient",
         "gradient",
         "encoder",
-        "hidden = self.attention_norm(hidden + attended)",
+        "hidden = self.attention_norm(self.alpha * hidden + attended)",
         "hidden = self.attention_norm(hidden.detach() + attended)",
     ),
     wrong(
@@ -577,8 +577,8 @@ MUTANTS = [
         "sets positions to 0 that may not be attended to",
         "legal input",
         "encoder",
-        "return self.feed_forward_norm(hidden + self.feed_forward(hidden))",
-        "Y = self.feed_forward_norm(hidden + self.feed_forward(hidden))\n"
+        "return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))",
+        "Y = self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))\n"
         "        return Y if mask is None or Y.shape[1] < 3 else Y * mask[:, -1].unsqueeze(-1)",
     ),
     # Part 7
@@ -587,7 +587,7 @@ MUTANTS = [
         "adds to the caller's tensor",
         "state",
         "decoder",
-        "hidden = self.self_norm(hidden + attended)",
+        "hidden = self.self_norm(self.alpha * hidden + attended)",
         "hidden += attended\n        hidden = self.self_norm(hidden)",
     ),
     wrong(
@@ -603,7 +603,7 @@ MUTANTS = [
         "adds what was written without its gradient",
         "gradient",
         "decoder",
-        "hidden = self.cross_norm(hidden + attended)",
+        "hidden = self.cross_norm(self.alpha * hidden + attended)",
         "hidden = self.cross_norm(hidden.detach() + attended)",
     ),
     wrong(
