@@ -43,7 +43,7 @@
 # run everything from the top. In a terminal, `course check attention.ipynb` tells you what is amiss.
 #
 # **What you may use.** Everything in PyTorch except ready-made attention. You build these, so they are withheld:
-# {withholds}.
+# {withholds}. Read each task with care: its function is not quite the one of the book.
 #
 # **Letters for shapes.** B: sentences in the batch. T: target positions (queries). S: source positions (keys).
 # D: features of a state. H: hidden size. V: words in the vocabulary. K: beam size.
@@ -103,20 +103,34 @@ withheld_allowed = guard_withheld(WITHHELD)
 # \qquad \alpha_{j} = 0 \text{ otherwise}$$
 #
 # If no position is allowed there is nothing to share out. Raise a `ValueError` that says so.
+#
+# A **sink** gives attention somewhere else to go (Xiao et al. 2024). It is one more score $b$ in every row, of a position
+# that does not exist, so the weights of a row sum to less than 1:
+#
+# $$\alpha_{j} = \frac{\exp(e_j)}{\exp(b) + \sum_{k \text{ allowed}} \exp(e_k)}$$
+#
+# With a sink a row may allow nothing at all: then all its weights are 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "masked-softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def masked_softmax(scores, mask=None):
+def masked_softmax(scores, mask=None, sink=None):
     """Softmax over the last dimension; masked positions get weight exactly 0.
 
     scores: float tensor [..., S], any number of leading dimensions
     mask:   bool tensor that broadcasts to the shape of scores; True = may attend. None: all may.
+    sink:   a Python float, the score of the sink. None: there is no sink.
     returns [..., S], same dtype and device as scores; scores itself is unchanged
-    raises  ValueError if a row has no position that may be attended to
+    raises  ValueError if a row has no position that may be attended to, and there is no sink
 
-    Example: scores [[0., 0., 5.]], mask [[True, True, False]] -> [[0.5, 0.5, 0.0]]
+    Example: scores [[0., 0., 5.]], mask [[True, True, False]] -> [[0.5, 0.5, 0.0]];
+             with sink 0. -> [[0.3333, 0.3333, 0.0]]
     """
     ### BEGIN SOLUTION
+    if sink is not None:  # one more position, which every row may attend to
+        mask = torch.ones_like(scores) > 0 if mask is None else mask.expand_as(scores)
+        longer = torch.nn.functional.pad(scores, (0, 1), value=sink)
+        allowed = torch.nn.functional.pad(mask, (0, 1), value=True)
+        return masked_softmax(longer, allowed)[..., :-1]
     if mask is None:
         return torch.softmax(scores, dim=-1)
     mask = mask.expand_as(scores)
@@ -149,6 +163,13 @@ check_close(
     "The table of weights",
     tolerance=1e-3,
 )
+check_close(
+    masked_softmax(scores, mask, sink=1.0),
+    torch.tensor([[0.2119, 0.2119, 0.0], [0.1065, 0.0, 0.7870]], device=device),
+    "With a sink of score 1, the table of weights",
+    "Add exp(1) to the sum of each row, and give the sink no column.",
+    tolerance=1e-3,
+)
 ### BEGIN HIDDEN TESTS
 # {compare:masked_softmax}
 ### END HIDDEN TESTS
@@ -168,6 +189,10 @@ assert scores.tolist() == [[1.0, 2.0]], (
     f"masked_softmax must leave its input as it was; yours changed the scores to {scores.tolist()}. "
     "Functions whose name ends in _ work in place: use the one without."
 )
+idle = masked_softmax(scores, torch.tensor([[False, False]], device=device), sink=0.5)
+assert idle.tolist() == [[0.0, 0.0]], (
+    f"With a sink, a row that may attend to nothing gets weights 0; yours are {idle.tolist()}."
+)
 ### BEGIN HIDDEN TESTS
 # {compare:masked_softmax_edges}
 ### END HIDDEN TESTS
@@ -182,20 +207,28 @@ assert scores.tolist() == [[1.0, 2.0]], (
 # $$e_{tj} = v^\top \tanh(W s_t + U h_j)$$
 #
 # The query $s_t$ is a decoder state, the key $h_j$ an encoder state. They may differ in size.
+#
+# A translator like that may look at one word twice and at another never. So See, Liu and Manning (2017, equation 11) tell it
+# how much attention $c_{tj}$ position j has had before step t, its *coverage*, by one more vector $w$:
+#
+# $$e_{tj} = v^\top \tanh(W s_t + U h_j + w \, c_{tj})$$
 
 
 # %% nbgrader={"grade": false, "grade_id": "additive-scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def additive_scores(query, key, W, U, v):
+def additive_scores(query, key, W, U, v, coverage=None, w=None):
     """Score every query against every key with a one-layer network.
 
     query: [B, T, Dq]     W: [H, Dq]
     key:   [B, S, Dk]     U: [H, Dk]     v: [H]
+    coverage: [B, T, S]   w: [H]         both None: the scores are those without coverage
     returns scores [B, T, S]
 
-    Example: query [[[1.]]], key [[[0.], [-1.]]], W = U = [[1.]], v = [2.] -> [[[2 tanh(1), 0.]]]
+    Example: query [[[1.]]], key [[[0.], [-1.]]], W = U = [[1.]], v = [2.] -> [[[2 tanh(1), 0.]]];
+             with coverage [[[1., 0.]]], w = [3.] -> [[[2 tanh(4), 0.]]]
     """
     ### BEGIN SOLUTION
-    hidden = torch.tanh((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1))  # [B, T, S, H]
+    seen = 0 if coverage is None else coverage.unsqueeze(3) * w  # [B, T, S, H]
+    hidden = torch.tanh((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1) + seen)
     return hidden @ v
     ### END SOLUTION
 
@@ -212,6 +245,25 @@ check_close(
     "The example's table of scores",
     "Is tanh inside, around the sum, and v outside?",
 )
+B, T, S, Dq, Dk, H = 2, 3, 4, 5, 6, 7
+numbers = torch.Generator().manual_seed(1)
+query, key, W, U, v, coverage, w = (
+    torch.randn(*shape, generator=numbers).to(device)
+    for shape in ((B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,), (B, T, S), (H,))
+)
+for seen, words in (((), "Without coverage"), ((coverage.abs(), w), "With coverage")):
+    scores = additive_scores(query, key, W, U, v, *seen)
+    check_shape(scores, [B, T, S], f"{words}, the table of scores")
+    for b, t, s in ((0, 0, 0), (0, 2, 1), (1, 1, 3), (1, 2, 0)):
+        inside = W @ query[b, t] + U @ key[b, s]
+        inside = inside + (w * coverage[b, t, s].abs() if seen else 0)
+        check_close(
+            scores[b, t, s],
+            v @ inside.tanh(),
+            f"{words}, the score of query {t} and key {s} of sentence {b}",
+            "Inside tanh are W times the query, U times the key and w times the coverage of the two.",
+            1e-4,
+        )
 ### BEGIN HIDDEN TESTS
 # {compare:additive_scores}
 ### END HIDDEN TESTS
@@ -228,20 +280,31 @@ check_close(
 #
 # The leading dimensions may be anything: [B, T, D] here, [B, N, T, D] with N heads side by side in chapter 2.
 # D is the size of *one* query.
+#
+# A dot product does not know where its two words stand. A **slope** $m$ tells it: the farther apart, the lower the score
+# (Press, Smith and Lewis 2022, who let each head have its own slope).
+#
+# $$e_{tj} = \frac{q_t^\top k_j}{\sqrt{D}} - m \, |t - j|$$
 
 
 # %% nbgrader={"grade": false, "grade_id": "dot-scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def dot_scores(query, key):
+def dot_scores(query, key, slope=0.0):
     """Scaled dot product of every query with every key.
 
     query: [..., T, D]
     key:   [..., S, D]
+    slope: a Python float
     returns scores [..., T, S], same dtype and device; query and key stay as they are
 
-    Example: query [[1., 1., 1., 1.]], key [[1., 1., 1., 1.], [2., 0., 0., 0.]] -> [[2., 1.]]
+    Example: query [[1., 1., 1., 1.]], key [[1., 1., 1., 1.], [2., 0., 0., 0.]] -> [[2., 1.]];
+             with slope 0.5 -> [[2., 0.5]]
     """
     ### BEGIN SOLUTION
-    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    of_query, of_key = (
+        torch.arange(part.shape[-2], device=part.device) for part in (query, key)
+    )
+    apart = (of_query.unsqueeze(1) - of_key).abs().to(query.dtype)  # [T, S]
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) - slope * apart
     ### END SOLUTION
 
 
@@ -267,31 +330,43 @@ check_close(
     torch.tensor([[2.0, 1.0, 2.0], [1.0, 0.0, 3.0]], device=device),
     "The table of scores",
 )
+check_close(
+    dot_scores(query, key, slope=0.5),
+    torch.tensor([[2.0, 0.5, 1.0], [0.5, 0.0, 2.5]], device=device),
+    "With slope 0.5, the table of scores",
+    "Take away slope times |t - j|: nothing where a query and a key stand at the same place.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:dot_scores}
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now measure. Write a function that says how spread out scores are, and how undecided the weights made from them.
+# Now measure. Write a function that says how spread out scores are, and how undecided the weights made from them. What a
+# mask does not allow counts neither here nor there.
 #
-# * The **variance** of all the scores in the table.
+# * The **variance** of all the allowed scores in the table.
 # * The **entropy** of the weights, $-\sum_j \alpha_j \ln \alpha_j$ in nats, for each row, averaged over rows. It is
-#   $\ln S$ when all S positions get the same weight, and 0 when one position gets everything. A weight of 0 adds 0.
+#   $\ln S$ when all S positions get the same weight, and 0 when one position gets everything. A weight of 0 adds 0, and so
+#   does a position that is not allowed.
 
 
 # %% nbgrader={"grade": false, "grade_id": "dot-statistics", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def score_statistics(scores):
+def score_statistics(scores, mask=None):
     """Measure the variance of scores, and the mean entropy of their softmax over the last dimension.
 
     scores: [..., S]
+    mask:   bool tensor that broadcasts to the shape of scores; True = allowed, at least one in each row. None: all are.
     returns (variance, entropy): two Python floats, entropy in nats
 
-    Example: scores [[0., 0.], [1., 1.]] -> (0.25 to 0.34, 0.6931): every row is undecided between two
+    Example: scores [[0., 0.], [1., 1.]] -> (0.25 to 0.34, 0.6931): every row is undecided between two;
+             with mask [[True, True], [True, False]] -> (0.22 to 0.34, 0.3466)
     """
     ### BEGIN SOLUTION
-    log_weights = torch.log_softmax(scores, dim=-1)
+    allowed = torch.ones_like(scores) > 0 if mask is None else mask.expand_as(scores)
+    log_weights = torch.log_softmax(scores.masked_fill(~allowed, -math.inf), dim=-1)
+    log_weights = log_weights.masked_fill(~allowed, 0)  # -inf times 0 is nan
     entropy = -(log_weights.exp() * log_weights).sum(dim=-1)
-    return scores.var().item(), entropy.mean().item()
+    return scores[allowed].var().item(), entropy.mean().item()
     ### END SOLUTION
 
 
@@ -310,6 +385,9 @@ hedged, decided = (
     score_statistics(torch.zeros(2, 7, device=device))[1],
     score_statistics(200 * torch.eye(7, device=device))[1],
 )
+some = torch.arange(30, device=device) < 20
+fewer = score_statistics(table.masked_fill(~some, 50.0), some)
+of_some = score_statistics(torch.zeros(2, 7, device=device), torch.arange(7, device=device) < 3)
 ### BEGIN HIDDEN TESTS
 # {compare:score_statistics as wrong}
 if "variance" in wrong or "" in wrong:
@@ -320,15 +398,17 @@ if "entropy" in wrong or "" in wrong:
 points = 0.0
 for earned, question, words in (
     (
-        abs(variance - 4.0) < 0.2,
+        abs(variance - 4.0) < 0.2 and abs(fewer[0] - 4.0) < 0.2,
         "variance",
-        "Take the variance of all scores at once, before any softmax.",
+        "Take the variance of all scores at once that the mask allows, before any softmax.",
     ),
     (
-        abs(hedged - math.log(7)) < 1e-3 and 1.5 < entropy < 2.5,
+        abs(hedged - math.log(7)) < 1e-3
+        and 1.5 < entropy < 2.5
+        and abs(of_some[1] - math.log(3)) < 1e-3,
         "entropy",
-        "Seven equal scores have entropy ln 7 = 1.9459. Use the natural logarithm, sum over the "
-        "last dimension, average over rows.",
+        "Seven equal scores have entropy ln 7 = 1.9459, three of them ln 3 where the mask allows no "
+        "more. Use the natural logarithm, sum over the last dimension, average over rows.",
     ),
     (
         abs(decided) < 1e-3,
@@ -376,22 +456,24 @@ print(f"Entropy of 20 equal weights: {math.log(20):.3f}")
 # \log p(y_t) = \log \operatorname{softmax}(W_y \tilde{s}_t)$$
 #
 # `score` is any function that takes queries [B, T, D] and keys [B, S, D] and returns scores [B, T, S], such as yours.
-# Turn its scores into weights with your `masked_softmax`.
+# Turn its scores into weights with your `masked_softmax`, which gets the mask and the sink. What goes to the sink is missing
+# in the context, which is a sum, not a mean.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decoder-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
+def decoder_step(state, encoder_states, mask, score, W_combine, W_output, sink=None):
     """Attend to the source from one decoder state per sentence, and predict the next word.
 
     state:          [B, D]         W_combine: [H, 2D], for the context first and the state second
     encoder_states: [B, S, D]      W_output:  [V, H]
     mask:           bool [B, S], True = a word, False = padding
     score:          function (query [B, T, D], key [B, S, D]) -> scores [B, T, S]
+    sink:           as in masked_softmax
     returns (log_probs [B, V], weights [B, S])
     """
     ### BEGIN SOLUTION
     scores = score(state.unsqueeze(1), encoder_states).squeeze(1)  # [B, S]
-    weights = masked_softmax(scores, mask)  # [B, S]
+    weights = masked_softmax(scores, mask, sink)  # [B, S]
     context = (weights.unsqueeze(1) @ encoder_states).squeeze(1)  # [B, D]
     combined = torch.tanh(torch.cat([context, state], dim=-1) @ W_combine.T)  # [B, H]
     return torch.log_softmax(combined @ W_output.T, dim=-1), weights
@@ -428,6 +510,34 @@ check_close(
     hint,
     1e-3,
 )
+B, S, D, H, V = 2, 3, 4, 5, 6
+log_probs, weights = decoder_step(
+    torch.ones(B, D, device=device),
+    torch.ones(B, S, D, device=device),
+    torch.ones(B, S, dtype=torch.bool, device=device),
+    nothing,
+    torch.ones(H, 2 * D, device=device),
+    torch.ones(V, H, device=device),
+)
+check_shape(log_probs, [B, V], "For 2 sentences and 6 words, the table of log-probabilities")
+check_shape(weights, [B, S], "For 2 sentences of 3 words, the table of weights")
+answer = decoder_step(
+    state, encoder_states, everything, nothing, W_combine, torch.eye(2, device=device), sink=0.0
+)
+check_close(
+    answer[1],
+    torch.tensor([[0.3333, 0.3333]], device=device),
+    "With a sink of score 0, the weights",
+    "Give the sink to masked_softmax.",
+    1e-3,
+)
+check_close(
+    answer[0],
+    torch.tensor([[-0.6931, -0.6931]], device=device),
+    "With a sink of score 0, the table of log-probabilities",
+    "The context is [0, 2] then: two thirds of the mean.",
+    1e-3,
+)
 ### BEGIN HIDDEN TESTS
 # {compare:decoder_step}
 ### END HIDDEN TESTS
@@ -443,16 +553,16 @@ W_combine, W_output = (
     torch.tensor([[1.0], [-1.0], [0.5]], device=device),
 )
 product = lambda query, key: query @ key.transpose(1, 2)
-before = decoder_step(state, encoder_states, mask, product, W_combine, W_output)[0].clone()
+before = decoder_step(state, encoder_states, mask, product, W_combine, W_output, 0.5)[0].clone()
 encoder_states[0, 2] = -7.0
-after = decoder_step(state, encoder_states, mask, product, W_combine, W_output)[0]
+after = decoder_step(state, encoder_states, mask, product, W_combine, W_output, 0.5)[0]
 assert torch.allclose(before, after, atol=1e-5), (
     "The prediction changed when only the padding did. Give the mask to masked_softmax, so that "
     "padding gets weight 0."
 )
 ### BEGIN HIDDEN TESTS
 alone = decoder_step(
-    state[:1], encoder_states[:1, :2], mask[:1, :2], product, W_combine, W_output
+    state[:1], encoder_states[:1, :2], mask[:1, :2], product, W_combine, W_output, 0.5
 )[0]
 check_close(
     after[:1],
@@ -467,7 +577,8 @@ check_close(
 #
 # **Question: which source word does each target word come from?**
 #
-# Read it off the weights: each target word is aligned with the source word that it attends to most. To say how good an
+# Read it off the weights: each target word is aligned with the source word that it attends to most. A word that attends to
+# nothing much may be a translation of nothing: if its greatest weight is below `least`, leave it out. To say how good an
 # alignment is, compare it with one that people (or here: the grammar) made. Och and Ney (2003, equation 24) have two gold
 # sets of pairs: *sure* S, and *possible* P, which holds all of S. With A for yours, the alignment error rate is
 #
@@ -477,18 +588,20 @@ check_close(
 
 
 # %% nbgrader={"grade": false, "grade_id": "align", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def align(weights, source_length, target_length):
+def align(weights, source_length, target_length, least=0.0):
     """Align each target word with the source word of the greatest weight.
 
     weights: [T, S], one row for each target position; rows and columns beyond the lengths are padding.
              They may come from a model in training, with gradients, and stay as they are.
-    returns a set of pairs (source index, target index) of Python ints, one for each target word
+    least:   a Python float; a target word whose greatest weight (of a source word) is less has no pair
+    returns a set of pairs (source index, target index) of Python ints, at most one for each target word
 
-    Example: weights [[0.1, 0.9], [0.8, 0.2]], 2, 2 -> {(1, 0), (0, 1)}
+    Example: weights [[0.1, 0.9], [0.8, 0.2]], 2, 2 -> {(1, 0), (0, 1)}; with least 0.85 -> {(1, 0)}
     """
     ### BEGIN SOLUTION
     best = weights[:target_length, :source_length].argmax(dim=-1)
-    return {(source, target) for target, source in enumerate(best.tolist())}
+    pairs = {(source, target) for target, source in enumerate(best.tolist())}
+    return {(source, target) for source, target in pairs if weights[target, source] >= least}
     ### END SOLUTION
 
 
@@ -524,6 +637,11 @@ assert pairs != {(0, 1), (1, 0), (2, 1)}, (
 assert pairs == {(1, 0), (0, 1), (1, 2)}, (
     f"Expected {{(1, 0), (0, 1), (1, 2)}}, yours is {pairs}. "
     "Each row is one target word: look for its largest weight."
+)
+few = align(weights[:2], 3, 2, least=0.6)
+assert few == {(1, 0)}, (
+    f"With least 0.6 target word 1 has no pair, since its greatest weight is 0.5: expected {{(1, 0)}}, "
+    f"yours is {few}."
 )
 ### BEGIN HIDDEN TESTS
 # {compare:align}
@@ -785,15 +903,19 @@ for target, word in enumerate(french):
 # \qquad |Y| = \text{number of tokens, with eos}$$
 #
 # In step 3 there may be fewer than K extensions: then keep them all.
+#
+# A translation may not be shorter than `least` tokens, eos among them: in step 2 a hypothesis that would end before is not
+# extended by `eos`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "beam-search", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
+def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1):
     """Search for the best translation of one sentence, for any step function.
 
     step:  function (state [k, ...], tokens [k]) -> (log_probs [k, V], state [k, ...]);
            row i is hypothesis i
     state: tensor [1, ...], the state before the first token
+    least: an int, the fewest tokens of what is finished, eos among them
     returns (tokens, score): a list of Python ints, and a Python float. The bos before the first
             token and the eos at the end are left out; a bos that is chosen later is a word as any other.
     """
@@ -811,7 +933,7 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
             parent, word = divmod(index, log_probs.shape[-1])
             total = totals[parent, word].item()
             if word == eos:
-                if rank < beam_size:
+                if rank < beam_size and length >= least:
                     finished.append((live[parent][0], total / penalty(length)))
             elif len(extended) < beam_size:
                 extended.append((parent, word, total))
@@ -876,6 +998,13 @@ assert tokens == [3], (
 assert abs(score - math.log(0.36)) < 1e-4, (
     f"With alpha 0 the score is the log-probability {math.log(0.36):.4f}; yours is {score:.4f}."
 )
+tokens, score = beam_search(
+    last_word, start, bos=0, eos=1, beam_size=2, max_length=6, alpha=0.0, least=3
+)
+assert (tokens, round(score, 3)) == ([2, 4], round(math.log(0.09), 3)), (
+    "With least 3 no translation ends before its third token: expected a c (0.6 x 0.3 x 0.5 = 0.09), "
+    f"that is [2, 4], {math.log(0.09):.3f}; yours is {tokens}, {score:.3f}."
+)
 ### BEGIN HIDDEN TESTS
 # {compare:beam_search}
 ### END HIDDEN TESTS
@@ -900,6 +1029,12 @@ assert longer == [2, 3], (
 )
 assert abs(score - math.log(0.44) * 6 / 8) < 1e-4, (
     f"The score of a b is {math.log(0.44) * 6 / 8:.4f}; yours is {score:.4f}."
+)
+forced, _ = beam_search(
+    one_word, start, bos=0, eos=1, beam_size=2, max_length=8, alpha=0.0, least=2
+)
+assert forced == [2, 3], (
+    f"With alpha 0 and least 2 the empty sentence may not win: expected [2, 3], yours is {forced}."
 )
 ### BEGIN HIDDEN TESTS
 # {compare:beam_search_length}

@@ -19,14 +19,17 @@ FILLED = "Mask before the softmax, and fill in -inf: -1e9 is not smaller than ev
 LARGE = "exp of a large score is inf: subtract the largest score first, or use torch.softmax."
 
 
-def masked_softmax(scores, mask=None):
+def masked_softmax(scores, mask=None, sink=None):
     allowed = torch.ones(scores.shape) > 0 if mask is None else mask.expand(scores.shape)
-    if not allowed.any(-1).all():
+    if sink is None and not allowed.any(-1).all():
         raise ValueError
+    idle = -math.inf if sink is None else sink
     inside = torch.where(allowed, scores, 0).double()
     largest = inside.detach().masked_fill(~allowed, -math.inf).amax(-1, keepdim=True)
+    largest = largest.clamp(min=idle)
     exponentials = torch.where(allowed, inside - largest, -math.inf).exp()
-    return (exponentials / exponentials.sum(-1, keepdim=True)).to(scores.dtype)
+    total = exponentials.sum(-1, keepdim=True) + (idle - largest).exp()
+    return (exponentials / total).to(scores.dtype)
 
 
 def softmax_shapes(draw: Draw, dtype: torch.dtype, scale: float = 1.0) -> Iterator[tuple]:
@@ -55,6 +58,9 @@ def softmax_rows(draw: Draw) -> Iterator[Case]:
     for size, name in ((1e-6, "tiny"), (30.0, "large"), (0.0, "equal")):
         for words, args in softmax_shapes(draw, DOUBLE, size):
             yield Case(f"{name} scores and {words}", args)
+    for sink in (0.0, 1.5, -2.0):
+        for words, args in softmax_shapes(draw, DOUBLE):
+            yield Case(f"a sink and {words}", args, {"sink": sink})
 
 
 def softmax_edges(draw: Draw) -> Iterator[Case]:
@@ -82,6 +88,14 @@ def softmax_edges(draw: Draw) -> Iterator[Case]:
         mask[(-1,) * (len(form) - 1)] = False
         kind = "a row that may attend to nothing, among others"
         yield Case(kind, (draw.normal(2, 3, 5), mask), gradients=False)
+        sink = {"sink": draw.uniform(-1, 1)}
+        yield Case(f"{kind}, and a sink", (draw.normal(2, 3, 5), mask), sink)
+    for dtype, huge in ((SINGLE, 3e9), (HALVES[0], 3e9), (HALVES[1], 3e4)):
+        for sink in (-huge, huge, 0.5):
+            scores = draw.normal(3, 5, dtype=dtype, scale=huge / 7)
+            kind = f"huge scores in {str(dtype)[6:]} and a sink"
+            args = scores, draw.mask(3, 5)
+            yield Case(kind, args, {"sink": sink}, LARGE, gradients=False)
 
 
 WEIGHTS = ("the table of weights",)
@@ -98,25 +112,31 @@ Comparison(
 # ---- Part 2: additive attention
 
 
-def additive_scores(query, key, W, U, v):
+def additive_scores(query, key, W, U, v, coverage=None, w=None):
     total = 0.0
     for h in range(v.shape[0]):  # one unit of the hidden layer after the other
         of_query = (query * W[h]).sum(-1)  # [B, T]
         of_key = (key * U[h]).sum(-1)  # [B, S]
-        total = total + v[h] * torch.tanh(of_query[:, :, None] + of_key[:, None, :])
+        inside = of_query[:, :, None] + of_key[:, None, :]
+        if coverage is not None:
+            inside = inside + coverage * w[h]
+        total = total + v[h] * inside.tanh()
     return total
 
 
 def additive_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind: str, sizes: list[int], dtype=DOUBLE, scale=1.0) -> Case:
+    def case(kind: str, sizes: list[int], dtype=DOUBLE, scale=1.0, seen=False) -> Case:
         B, T, S, Dq, Dk, H = sizes
-        shapes = (B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,)
+        shapes = [(B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,)]
+        shapes += [(B, T, S), (H,)] * seen
         made = [draw.normal(*shape, dtype=dtype, scale=scale) for shape in shapes]
         return Case(kind, tuple(made))
 
     for dtype, name in ((DOUBLE, "float64"), (SINGLE, "float32")):
         for _ in range(10):
             yield case(f"sizes that all differ, in {name}", draw.sizes(6), dtype)
+        for _ in range(5):
+            yield case(f"coverage, in {name}", draw.sizes(6), dtype, seen=True)
     letters = ("sentence", "target", "source position", "feature of a query")
     letters += ("feature of a key", "hidden unit")
     for _ in range(4):
@@ -124,6 +144,7 @@ def additive_cases(draw: Draw) -> Iterator[Case]:
             sizes = draw.sizes(6)
             sizes[place] = 1
             yield case(f"one {name}", sizes)
+            yield case(f"coverage and one {name}", sizes, seen=True)
         same = draw.sizes(6)
         same[4] = same[3]
         yield case("queries and keys of one size", same)
@@ -144,9 +165,12 @@ Comparison("additive_scores", additive_cases, (additive_scores,), ("the table of
 ONE_QUERY = "D is the size of one query, not of all heads together and not the number of keys."
 
 
-def dot_scores(query, key):
+def dot_scores(query, key, slope=0.0):
     products = query.double().unsqueeze(-2) * key.double().unsqueeze(-3)
-    return (products.sum(-1) / math.sqrt(query.size(-1))).to(query.dtype)
+    scores = products.sum(-1) / math.sqrt(query.size(-1))
+    T, S = scores.shape[-2:]
+    apart = [[abs(t - s) for s in range(S)] for t in range(T)]
+    return (scores - slope * torch.tensor(apart, dtype=DOUBLE)).to(query.dtype)
 
 
 def dot_cases(draw: Draw) -> Iterator[Case]:
@@ -165,6 +189,8 @@ def dot_cases(draw: Draw) -> Iterator[Case]:
                 key = draw.normal(*lead, S, D, dtype=dtype)
                 exact = dtype not in HALVES
                 yield Case(kind, (query, key), hint=ONE_QUERY, gradients=exact)
+                given = query, key, draw.choice((0.5, 1.25, -0.75))
+                yield Case(f"a slope and {kind}", given, gradients=exact)
     for T, S, D, words in (
         (5, 6, 1, "one feature"),
         (1, 6, 7, "one query"),
@@ -185,14 +211,18 @@ Comparison("dot_scores", dot_cases, (dot_scores,), ("the table of scores",))
 
 
 def statistics_of(correction: int):
-    def score_statistics(scores):
-        rows = scores.double().reshape(-1, scores.shape[-1])
-        rows = rows - rows.amax(-1, keepdim=True)
-        total = rows.exp().sum(-1)
-        entropies = total.log() - (rows * rows.exp()).sum(-1) / total
-        apart = scores.double() - scores.double().mean()
-        variance = (apart**2).sum() / (scores.numel() - correction)
-        return variance.item(), entropies.mean().item()
+    def score_statistics(scores, mask=None):
+        scores = scores.double()
+        allowed = torch.ones(scores.shape) > 0 if mask is None else mask.expand(scores.shape)
+        entropies = []
+        S = scores.shape[-1]
+        for row, some in zip(scores.reshape(-1, S), allowed.reshape(-1, S)):
+            own = row[some] - row[some].max()
+            total = own.exp().sum()
+            entropies.append(total.log() - (own * own.exp()).sum() / total)
+        apart = scores[allowed] - scores[allowed].mean()
+        variance = (apart**2).sum() / (len(apart) - correction)
+        return variance.item(), torch.stack(entropies).mean().item()
 
     return score_statistics
 
@@ -216,6 +246,16 @@ def statistics_cases(draw: Draw) -> Iterator[Case]:
         yield Case("scores far from 0", (far,), gradients=False, tolerance=1e-3)
         equal = torch.full((3, 7), 2.5, dtype=dtype, device=draw.device)
         yield Case("equal scores", (equal,), gradients=False)
+        for scale in (1.0, 40.0):
+            for form, shape in (
+                ((5, 11), (5, 11)),
+                ((3, 6, 7), (3, 1, 7)),
+                ((3, 6, 7), (7,)),
+                ((2, 3, 5, 6), (5, 6)),
+            ):
+                given = draw.normal(*form, dtype=dtype, scale=scale), draw.mask(*shape)
+                kind = f"a mask of {len(shape)} dimensions in {str(dtype)[6:]}"
+                yield Case(kind, given, gradients=False, tolerance=tolerance)
 
 
 Comparison(
@@ -228,9 +268,9 @@ Comparison(
 # ---- Part 4: one step of a decoder
 
 
-def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
+def decoder_step(state, encoder_states, mask, score, W_combine, W_output, sink=None):
     scores = score(state[:, None], encoder_states)[:, 0]
-    weights = masked_softmax(scores, mask)
+    weights = masked_softmax(scores, mask, sink)
     context = (weights[..., None] * encoder_states).sum(1)
     D = state.shape[1]
     hidden = (context @ W_combine[:, :D].T + state @ W_combine[:, D:].T).tanh()
@@ -273,7 +313,7 @@ def score_functions(draw: Draw, B: int, S: int, D: int, dtype) -> list[tuple]:
 
 
 def decoder_cases(draw: Draw) -> Iterator[Case]:
-    def cases(words: str, sizes: list[int], dtype=DOUBLE, scale=1.0, padding=1.0):
+    def cases(words: str, sizes: list[int], dtype=DOUBLE, scale=1.0, padding=1.0, **given):
         B, S, D, H, V = sizes
         for said, score in score_functions(draw, B, S, D, dtype):
             states, mask = draw.normal(B, S, D, dtype=dtype), draw.mask(B, S, share=0.7)
@@ -282,10 +322,12 @@ def decoder_cases(draw: Draw) -> Iterator[Case]:
             output = draw.normal(V, H, dtype=dtype, scale=scale)
             state = draw.normal(B, D, dtype=dtype)
             args = (state, states, mask, score, combine, output)
-            yield Case(f"{said} and {words}", args)
+            yield Case(f"{said} and {words}", args, given)
 
     for _ in range(6):
         yield from cases("sizes that all differ", draw.sizes(5))
+    for sink in (0.0, 0.8, -1.2):
+        yield from cases("a sink", draw.sizes(5), sink=sink)
     for _ in range(2):
         yield from cases("sizes that all differ, in float32", draw.sizes(5), SINGLE)
         yield from cases("words that lie far apart", draw.sizes(5), scale=1e3)
@@ -308,6 +350,7 @@ def decoder_edges(draw: Draw) -> Iterator[Case]:
         states = draw.normal(B, D), draw.normal(B, S, D)
         args = (*states, mask, score, draw.normal(7, 2 * D), draw.normal(10, 7))
         yield Case("a sentence of padding alone", args)
+        yield Case("a sentence of padding alone and a sink", args, {"sink": 0.3})
 
 
 Comparison(
@@ -320,12 +363,14 @@ Comparison(
 # ---- Part 5: alignment
 
 
-def align(weights, source_length, target_length):
+def align(weights, source_length, target_length, least=0.0):
     table = weights.tolist()
     pairs = set()
     for target in range(target_length):
         row = table[target][:source_length]
-        pairs.add((sorted(range(source_length), key=lambda source: row[source])[-1], target))
+        if max(row) >= least:
+            best = sorted(range(source_length), key=lambda source: row[source])[-1]
+            pairs.add((best, target))
     return pairs
 
 
@@ -349,6 +394,13 @@ def align_cases(draw: Draw) -> Iterator[Case]:
         few = table * 1e-3
         yield Case("rows of little weight", (few, s, t), gradients=False)
         yield Case("weights of a model in training", (table.clone(), s, t))
+        for least in (0.25, 0.4, 0.7):
+            kind = "target words whose weights are all small"
+            yield Case(kind, (table, s, t, least), hint=hint, gradients=False)
+        exact = table[0, :s].max().item() if t else 0.5
+        yield Case(
+            "a greatest weight that is just enough", (table, s, t, exact), gradients=False
+        )
 
 
 Comparison("align", align_cases, (align,), ("the set of pairs",))
@@ -431,7 +483,7 @@ class Language:
         return self.table[before, last], after.to(self.dtype)
 
 
-def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
+def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1):
     def score(tokens, total):
         return total / ((5 + len(tokens)) / 6) ** alpha
 
@@ -444,6 +496,7 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
             longer += [
                 ((*tokens, word), total + chance)
                 for word, chance in enumerate(table[before][last])
+                if word != eos or len(tokens) + 1 >= least
             ]
         longer.sort(key=lambda hypothesis: -hypothesis[1])
         ended += [one for one in longer[:beam_size] if one[0][-1] == eos]
@@ -467,9 +520,9 @@ def beam_case(draw: Draw, kind: str, V: int, beam_size: int, most: int, **about)
     table = logits.log_softmax(-1).to(about.get("dtype", DOUBLE))
     form, dtype = about.get("form", (2, 3)), about.get("state", torch.long)
     step = Language(table, beam_size, most, form, dtype)
-    alpha = {"alpha": about["alpha"]} if "alpha" in about else {}
+    given = {name: about[name] for name in ("alpha", "least") if name in about}
     args = (step, step.start(bos), bos, eos, beam_size, most)
-    return Case(kind, args, alpha, about.get("hint", STATE), False, tolerance=1e-5)
+    return Case(kind, args, given, about.get("hint", STATE), False, tolerance=1e-5)
 
 
 STATE = "Does each hypothesis carry on with the state of the one that it extends?"
@@ -493,6 +546,9 @@ def beam_cases(draw: Draw) -> Iterator[Case]:
             yield beam_case(draw, kind, 7, K, 6, end=1.5, alpha=1.5)
         yield beam_case(draw, "probabilities in float32", 5, 3, 5, dtype=SINGLE)
         yield beam_case(draw, "a beam wider than the vocabulary", 3, 7, 3)
+        for least in (2, 4, 6, 9):
+            kind = "an end that may not come early"
+            yield beam_case(draw, kind, 7, draw.randint(1, 4), 6, end=1.5, least=least)
 
 
 def length_cases(draw: Draw) -> Iterator[Case]:
@@ -509,6 +565,8 @@ def length_cases(draw: Draw) -> Iterator[Case]:
             yield beam_case(draw, kind, 6, K, most, end=-15.0, hint=UNFINISHED)
             kind = "an end that comes early"
             yield beam_case(draw, kind, 6, K, most, end=3.0, hint=FINISHED)
+            kind = "an end that would come early"
+            yield beam_case(draw, kind, 6, K, most, end=3.0, least=most, hint=FINISHED)
 
 
 FOUND = ("the list of tokens", "the score")

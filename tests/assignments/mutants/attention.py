@@ -9,6 +9,12 @@ from course_tools.grading.assignments.mutants import Mutant, RightAnswer
 
 SOFTMAX_LINE = 'torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)'
 STEP = ("decoder-step-prediction", "decoder-step-padding")
+SINK = """    if sink is not None:
+        mask = torch.ones_like(scores) > 0 if mask is None else mask.expand(scores.shape)
+        sinks = torch.full_like(scores[..., :1], sink)
+        scores, mask = torch.cat([scores, sinks], -1), torch.cat([mask, sinks == sinks], -1)
+        return masked_softmax(scores, mask)[..., :-1]
+"""
 
 
 def softmax_mutant(
@@ -139,6 +145,24 @@ MASKED_SOFTMAX = [
         ("masked-softmax-edges",),
     ),
     Mutant(
+        "sink_gets_a_column",
+        "returns the weight of the sink, too",
+        "masked-softmax-rows",
+        "With a sink of score 1, the table of weights must have shape [2, 3]; yours has [2, 4]",
+        "visible",
+        {"masked-softmax": ("allowed)[..., :-1]", "allowed)")},
+        ("masked-softmax-edges", *STEP),
+    ),
+    Mutant(
+        "sink_forgotten",
+        "takes the sink and leaves it out of the sum",
+        "masked-softmax-rows",
+        "Add exp(1) to the sum of each row",
+        "visible",
+        {"masked-softmax": ("    if sink is not None:", "    if False:")},
+        ("masked-softmax-edges", "decoder-step-prediction"),
+    ),
+    Mutant(
         "nan_when_all_is_masked",
         "does not refuse a row that may attend to nothing",
         "masked-softmax-edges",
@@ -165,8 +189,11 @@ ADDITIVE = [
         "and v outside?",
         "visible",
         {
-            "additive-scores": """def additive_scores(query, key, W, U, v):
-    return torch.tanh(((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1)) @ v)"""
+            "additive-scores": (
+                "return hidden @ v",
+                "hidden = (query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1) + seen\n"
+                "    return torch.tanh(hidden @ v)",
+            )
         },
     ),
     Mutant(
@@ -191,11 +218,19 @@ ADDITIVE = [
         },
     ),
     Mutant(
+        "coverage_outside_tanh",
+        "adds the coverage to the scores, outside of tanh",
+        "additive-scores-values",
+        "Inside tanh are W times the query, U times the key and w times the coverage",
+        "visible",
+        {"additive-scores": (".unsqueeze(1) + seen)", ".unsqueeze(1)) + seen")},
+    ),
+    Mutant(
         "weights_swapped",
         "multiplies queries by U and keys by W",
         "additive-scores-values",
         "shapes cannot be multiplied",
-        "hidden",
+        "visible",
         {
             "additive-scores": (
                 "(query @ W.T).unsqueeze(2) + (key @ U.T)",
@@ -261,12 +296,25 @@ DOT = [
         {"dot-scores": (SCALE, "2")},
     ),
     Mutant(
+        "slope_with_a_sign",
+        "takes away t - j, so that what comes later scores higher",
+        "dot-scores-values",
+        "Take away slope times |t - j|",
+        "visible",
+        {"dot-scores": (".abs().to(", ".to(")},
+    ),
+    Mutant(
         "scores_in_float32_only",
         "computes and returns float32, whatever comes in",
         "dot-scores-values",
         "must have dtype torch.float64",
         "hidden",
-        {"dot-scores": ("return query @ key", "return query.float() @ key.float()")},
+        {
+            "dot-scores": (
+                "return query @ key",
+                "query, key, apart = query.float(), key.float(), apart.float()\n    return query @ key",
+            )
+        },
     ),
     Mutant(
         "variance_of_weights",
@@ -274,7 +322,15 @@ DOT = [
         "dot-statistics-values",
         "variance: not yet",
         "visible",
-        {"dot-statistics": ("scores.var()", "log_weights.exp().var()")},
+        {"dot-statistics": ("scores[allowed].var()", "log_weights.exp().var()")},
+    ),
+    Mutant(
+        "variance_of_what_is_masked_too",
+        "takes the variance of all scores, allowed or not",
+        "dot-statistics-values",
+        "that the mask allows",
+        "visible",
+        {"dot-statistics": ("scores[allowed].var()", "scores.var()")},
     ),
     Mutant(
         "entropy_in_bits",
@@ -396,8 +452,26 @@ STEP_MUTANTS = [
         "decoder-step-padding",
         "when only the padding did",
         "visible",
-        {"decoder-step": ("masked_softmax(scores, mask)", "masked_softmax(scores)")},
+        {
+            "decoder-step": (
+                "masked_softmax(scores, mask, sink)",
+                "masked_softmax(scores, sink=sink)",
+            )
+        },
         ("decoder-step-prediction",),
+    ),
+    Mutant(
+        "context_renormalised",
+        "divides the context by what did not go to the sink",
+        "decoder-step-prediction",
+        "The context is [0, 2] then",
+        "visible",
+        {
+            "decoder-step": (
+                "(weights.unsqueeze(1) @ encoder_states).squeeze(1)",
+                "(weights.unsqueeze(1) @ encoder_states).squeeze(1) / weights.sum(1, keepdim=True)",
+            )
+        },
     ),
     Mutant(
         "ready_made_attention",
@@ -435,9 +509,9 @@ ALIGNMENT = [
         "visible",
         {
             "align": (
-                "best = weights[:target_length, :source_length].argmax(dim=-1)\n    return "
+                "best = weights[:target_length, :source_length].argmax(dim=-1)\n    pairs = "
                 + ALIGN,
-                "best = weights[:target_length, :source_length].argmax(dim=0)\n    return set(enumerate(best.tolist()))",
+                "best = weights[:target_length, :source_length].argmax(dim=0)\n    pairs = set(enumerate(best.tolist()))",
             )
         },
     ),
@@ -453,6 +527,14 @@ ALIGNMENT = [
                 "{(s, t) for t, s in enumerate(best.tolist()) if weights[t, s] > 0.5}",
             )
         },
+    ),
+    Mutant(
+        "every_word_has_a_partner",
+        "aligns a target word however small its weights are",
+        "align-pairs",
+        "target word 1 has no pair",
+        "visible",
+        {"align": (" if weights[target, source] >= least}", "}")},
     ),
     Mutant(
         "pairs_of_tensors",
@@ -664,6 +746,15 @@ SEARCH = [
         ("beam-search-length",),
     ),
     Mutant(
+        "early_end_allowed",
+        "lets a translation end as soon as it likes",
+        "beam-search-finds",
+        "With least 3 no translation ends before its third token",
+        "visible",
+        {"beam-search": (" and length >= least", "")},
+        ("beam-search-length",),
+    ),
+    Mutant(
         "nothing_finished",
         "has no answer when max_length cuts everything off",
         "beam-search-length",
@@ -681,13 +772,19 @@ RIGHT_ANSWERS = [
         "einsum_everywhere",
         "every product is an einsum",
         {
-            "additive-scores": """def additive_scores(query, key, W, U, v):
+            "additive-scores": """def additive_scores(query, key, W, U, v, coverage=None, w=None):
     left, right = torch.einsum("btd,hd->bth", query, W), torch.einsum("bsd,hd->bsh", key, U)
-    return torch.einsum("btsh,h->bts", torch.tanh(left[:, :, None] + right[:, None]), v)""",
-            "dot-scores": """def dot_scores(query, key):
-    return torch.einsum("...td,...sd->...ts", query, key) * key.shape[-1] ** -0.5""",
-            "decoder-step": """def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
-    weights = masked_softmax(score(state[:, None], encoder_states), mask[:, None])
+    inside = left[:, :, None] + right[:, None]
+    if coverage is not None:
+        inside = inside + torch.einsum("bts,h->btsh", coverage, w)
+    return torch.einsum("btsh,h->bts", torch.tanh(inside), v)""",
+            "dot-scores": """def dot_scores(query, key, slope=0.0):
+    scores = torch.einsum("...td,...sd->...ts", query, key) * key.shape[-1] ** -0.5
+    T, S = scores.shape[-2:]
+    apart = [[abs(t - s) for s in range(S)] for t in range(T)]
+    return scores - torch.tensor(apart).to(scores) * slope""",
+            "decoder-step": """def decoder_step(state, encoder_states, mask, score, W_combine, W_output, sink=None):
+    weights = masked_softmax(score(state[:, None], encoder_states), mask[:, None], sink=sink)
     context = torch.einsum("bts,bsd->btd", weights, encoder_states)[:, 0]
     combined = torch.einsum("bd,hd->bh", torch.cat((context, state), 1), W_combine).tanh()
     return torch.einsum("bh,vh->bv", combined, W_output).log_softmax(1), weights[:, 0]""",
@@ -697,8 +794,8 @@ RIGHT_ANSWERS = [
         "loops_everywhere",
         "one number at a time, in Python loops",
         {
-            "masked-softmax": """def masked_softmax(scores, mask=None):
-    mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand(scores.shape)
+            "masked-softmax": f"""def masked_softmax(scores, mask=None, sink=None):
+{SINK}    mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand(scores.shape)
     rows = []
     for row, allowed in zip(scores.reshape(-1, scores.shape[-1]), mask.reshape(-1, scores.shape[-1])):
         if not any(allowed.tolist()):
@@ -707,14 +804,20 @@ RIGHT_ANSWERS = [
         parts = [(x - biggest).exp() if ok else torch.zeros_like(x) for x, ok in zip(row, allowed)]
         rows.append(torch.stack(parts) / sum(parts))
     return torch.stack(rows).reshape(scores.shape)""",
-            "additive-scores": """def additive_scores(query, key, W, U, v):
-    return torch.stack([torch.stack([torch.stack([torch.dot(v, torch.tanh(torch.mv(W, q) + torch.mv(U, k)))
-                                                  for k in keys]) for q in queries]) for queries, keys in zip(query, key)])""",
-            "align": """def align(weights, source_length, target_length):
+            "additive-scores": """def additive_scores(query, key, W, U, v, coverage=None, w=None):
+    def score(b, t, s):
+        seen = 0 if coverage is None else coverage[b, t, s] * w
+        return torch.dot(v, torch.tanh(torch.mv(W, query[b, t]) + torch.mv(U, key[b, s]) + seen))
+
+    B, T, S = len(query), query.shape[1], key.shape[1]
+    return torch.stack([torch.stack([torch.stack([score(b, t, s) for s in range(S)]) for t in range(T)])
+                        for b in range(B)])""",
+            "align": """def align(weights, source_length, target_length, least=0.0):
     pairs = set()
     for target in range(target_length):
         row = [float(weights[target][source]) for source in range(source_length)]
-        pairs.add((row.index(max(row)), target))
+        if not max(row) < least:
+            pairs.add((row.index(max(row)), target))
     return pairs
 
 def alignment_error_rate(predicted, sure, possible):
@@ -727,8 +830,8 @@ def alignment_error_rate(predicted, sure, possible):
         "where_instead_of_masked_fill",
         "torch.where, exponentials of differences, and a sum",
         {
-            "masked-softmax": """def masked_softmax(scores, mask=None):
-    if mask is None:
+            "masked-softmax": f"""def masked_softmax(scores, mask=None, sink=None):
+{SINK}    if mask is None:
         mask = torch.ones_like(scores, dtype=torch.bool)
     mask = torch.broadcast_to(mask, scores.shape)
     if (mask.sum(-1) == 0).any():
@@ -746,9 +849,10 @@ def alignment_error_rate(predicted, sure, possible):
                 SOFTMAX_LINE,
                 'torch.log_softmax(scores.masked_fill(~mask, float("-inf")), dim=-1).exp()',
             ),
-            "dot-statistics": """def score_statistics(scores):
-    weights = scores.softmax(-1)
-    return float(((scores - scores.mean()) ** 2).mean()), float(torch.special.entr(weights).sum(-1).mean())""",
+            "dot-statistics": """def score_statistics(scores, mask=None):
+    allowed = torch.ones(scores.shape) > 0 if mask is None else torch.broadcast_to(mask, scores.shape)
+    weights, some = torch.where(allowed, scores, -math.inf).softmax(-1), scores[allowed]
+    return float(((some - some.mean()) ** 2).mean()), float(torch.special.entr(weights).sum(-1).mean())""",
         },
     ),
     RightAnswer(
@@ -769,22 +873,26 @@ def alignment_error_rate(predicted, sure, possible):
                 SOFTMAX_LINE,
                 'scores.double().masked_fill(~mask, float("-inf")).softmax(-1).to(scores.dtype)',
             ),
-            "dot-scores": """def dot_scores(query, key):
-    return (query.double() @ key.double().mT / query.shape[-1] ** 0.5).to(query.dtype)""",
+            "dot-scores": """def dot_scores(query, key, slope=0.0):
+    scores = query.double() @ key.double().mT / query.shape[-1] ** 0.5
+    places = torch.arange(max(scores.shape[-2:]), device=scores.device, dtype=torch.float64)
+    apart = torch.cdist(places[: scores.shape[-2], None], places[: scores.shape[-1], None])
+    return (scores - slope * apart).to(query.dtype)""",
         },
     ),
     RightAnswer(
         "batched_matrix_products",
         "bmm, baddbmm and linear; the scale inside the product",
         {
-            "dot-scores": """def dot_scores(query, key):
+            "dot-scores": """def dot_scores(query, key, slope=0.0):
     lead, (T, D), S = query.shape[:-2], query.shape[-2:], key.shape[-2]
     flat = torch.baddbmm(query.new_zeros(()), query.reshape(-1, T, D), key.reshape(-1, S, D).transpose(1, 2),
                          beta=0, alpha=1 / math.sqrt(D))
-    return flat.reshape(*lead, T, S)""",
-            "decoder-step": """def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
+    far = torch.stack([torch.arange(S, device=query.device).sub(t).abs() for t in range(T)])
+    return flat.reshape(*lead, T, S) - slope * far.to(flat.dtype)""",
+            "decoder-step": """def decoder_step(state, encoder_states, mask, score, W_combine, W_output, sink=None):
     scores = score(state.view(len(state), 1, -1), encoder_states)
-    weights = masked_softmax(scores[:, 0], mask)
+    weights = masked_softmax(scores[:, 0], mask, sink)
     context = torch.bmm(weights.unsqueeze(1), encoder_states)[:, 0]
     D = state.shape[1]
     hidden = torch.nn.functional.linear(context, W_combine[:, :D]) + torch.nn.functional.linear(state, W_combine[:, D:])
@@ -798,7 +906,7 @@ def alignment_error_rate(predicted, sure, possible):
         {
             "beam-search": """import heapq
 
-def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
+def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1):
     beam, done = [(0.0, (), state)], []
     for _ in range(max_length):
         if not beam:
@@ -806,7 +914,8 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
         rows, states = step(torch.cat([s for _, _, s in beam]),
                             torch.tensor([t[-1] if t else bos for _, t, _ in beam], device=state.device))
         candidates = [(total + float(p), tokens, i, word)
-                      for i, (total, tokens, _) in enumerate(beam) for word, p in enumerate(rows[i])]
+                      for i, (total, tokens, _) in enumerate(beam) for word, p in enumerate(rows[i])
+                      if word != eos or len(tokens) + 1 >= least]
         best = heapq.nlargest(beam_size, candidates, key=lambda c: c[0])
         done += [(total / ((5 + len(tokens) + 1) / 6) ** alpha, tokens) for total, tokens, _, word in best if word == eos]
         others = heapq.nlargest(beam_size, (c for c in candidates if c[3] != eos), key=lambda c: c[0])
@@ -821,7 +930,7 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
         "beam_in_tensors",
         "the beam as tensors of fixed size, extended by topk",
         {
-            "beam-search": """def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
+            "beam-search": """def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1):
     sequences = torch.full((1, 1), bos, device=state.device)
     totals = torch.zeros(1, device=state.device)
     best_score, best_tokens = -math.inf, None
@@ -829,10 +938,12 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
         log_probs, state = step(state, sequences[:, -1])
         V = log_probs.shape[1]
         table = (totals[:, None] + log_probs).flatten()
+        if length < least:
+            table.view(-1, V)[:, eos] = -math.inf
         top = table.topk(min(beam_size, table.numel()))
         for total, place in zip(top.values, top.indices):
             score = total.item() / ((5 + length) / 6) ** alpha
-            if place % V == eos and score > best_score:
+            if place % V == eos and score > best_score and length >= least:
                 best_score, best_tokens = score, sequences[place // V, 1:].tolist()
         table.view(-1, V)[:, eos] = -math.inf
         totals, places = table.topk(min(beam_size, table.numel() - len(sequences)))

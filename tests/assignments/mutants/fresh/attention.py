@@ -10,9 +10,9 @@ from course_tools.grading.assignments.mutants import Changes, RightAnswer
 
 FILLED = 'scores.masked_fill(~mask, float("-inf"))'
 LAST_SOFTMAX = 'torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)'
-HIDDEN = "torch.tanh((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1))"
+HIDDEN = "torch.tanh((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1) + seen)"
 DOT = "query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])"
-VARIANCE = "scores.var().item()"
+VARIANCE = "scores[allowed].var().item()"
 ENTROPY = "-(log_weights.exp() * log_weights).sum(dim=-1)"
 SCORED = "score(state.unsqueeze(1), encoder_states).squeeze(1)  # [B, S]"
 CONTEXT = "context = (weights.unsqueeze(1) @ encoder_states).squeeze(1)"
@@ -205,7 +205,7 @@ SCORES = [
         "additive_keys_computed_once_without_gradient",
         "computes the keys without gradient, so that U and the encoder learn nothing",
         "gradient",
-        "torch.tanh((query @ W.T).unsqueeze(2) + (key @ U.T).detach().unsqueeze(1))",
+        "torch.tanh((query @ W.T).unsqueeze(2) + (key @ U.T).detach().unsqueeze(1) + seen)",
         HIDDEN,
     ),
     additive(
@@ -218,7 +218,7 @@ SCORES = [
         "additive_tanh_by_hand",
         "computes tanh from exp(2x), which overflows",
         "numerics",
-        "((e := torch.exp(2 * ((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1)))) - 1) / (e + 1)",
+        "((e := torch.exp(2 * ((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1) + seen))) - 1) / (e + 1)",
         HIDDEN,
     ),
     additive(
@@ -232,14 +232,14 @@ SCORES = [
         "keeps what it computed from a tensor of keys, and never computes it again",
         "state",
         "torch.tanh((query @ W.T).unsqueeze(2) + additive_scores.__dict__.setdefault("
-        "str(id(key)), key @ U.T).unsqueeze(1))",
+        "str(id(key)), key @ U.T).unsqueeze(1) + seen)",
         HIDDEN,
     ),
     additive(
         "additive_first_query_only",
         "scores the first target position for all of them",
         "legal input",
-        "torch.tanh((query[:, :1] @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1))",
+        "torch.tanh((query[:, :1] @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1) + seen)",
         HIDDEN,
     ),
     additive(
@@ -363,8 +363,8 @@ STATISTICS = [
         "entropy_rows_of_a_table_only",
         "flattens what stands before S, which a single row has not",
         "legal input",
-        "torch.log_softmax(scores, dim=-1)",
-        "torch.log_softmax(scores.flatten(0, -2), dim=-1)",
+        "torch.log_softmax(scores.masked_fill(~allowed, -math.inf), dim=-1)",
+        "torch.log_softmax(scores.masked_fill(~allowed, -math.inf).flatten(0, -2), dim=-1)",
     ),
 ]
 
@@ -429,23 +429,23 @@ DECODER_STEP = [
         "step_padded_sentence_gets_no_weight",
         "gives weights 0 to a sentence of padding, where masked_softmax raises",
         "cut-off",
-        "masked_softmax(scores, mask)",
+        "masked_softmax(scores, mask, sink)",
         'torch.softmax(scores.masked_fill(~mask, float("-inf")), -1).nan_to_num(0.0)',
     ),
     step(
         "step_mask_of_the_first_sentence",
         "masks all sentences as the first one",
         "legal input",
-        "masked_softmax(scores, mask)",
-        "masked_softmax(scores, mask[:1])",
+        "masked_softmax(scores, mask, sink)",
+        "masked_softmax(scores, mask[:1], sink)",
     ),
     step(
         "step_attends_to_a_prefix",
         "takes the mask for a length, as if padding came last always",
         "hard-wired",
-        "masked_softmax(scores, mask)",
+        "masked_softmax(scores, mask, sink)",
         "masked_softmax(scores, torch.arange(mask.shape[1], device=mask.device) < "
-        "mask.sum(-1, keepdim=True))",
+        "mask.sum(-1, keepdim=True), sink)",
     ),
 ]
 
@@ -498,9 +498,9 @@ ALIGNMENT = [
         "leaves out a target word whose weights are all equal",
         "cut-off",
         "    best = weights[:target_length, :source_length].max(dim=-1)\n"
-        "    return {(source, target) for target, source in enumerate(best.indices.tolist())"
+        "    pairs = {(source, target) for target, source in enumerate(best.indices.tolist())"
         " if best.values[target] > 1 / source_length}",
-        f"    {BEST}\n    return {{(source, target) for target, source in enumerate(best.tolist())}}",
+        f"    {BEST}\n    pairs = {{(source, target) for target, source in enumerate(best.tolist())}}",
     ),
     rate(
         "rate_0_without_sure_pairs",
@@ -756,7 +756,7 @@ RIGHT_ANSWERS = [
             "additive-scores": (
                 HIDDEN,
                 'torch.tanh(torch.einsum("btd,hd->bth", query, W)[:, :, None] '
-                '+ torch.einsum("bsd,hd->bsh", key, U)[:, None])',
+                '+ torch.einsum("bsd,hd->bsh", key, U)[:, None] + seen)',
             ),
             "dot-scores": (
                 DOT,
@@ -792,8 +792,8 @@ RIGHT_ANSWERS = [
         {
             "dot-statistics": (
                 f"    entropy = {ENTROPY}\n    return {VARIANCE}, entropy.mean().item()",
-                "    entropy = torch.special.entr(log_weights.softmax(-1)).sum(-1)\n"
-                "    return float(scores.var(correction=0)), float(entropy.mean())",
+                "    entropy = torch.special.entr(log_weights.exp().masked_fill(~allowed, 0)).sum(-1)\n"
+                "    return float(scores[allowed].var(correction=0)), float(entropy.mean())",
             )
         },
     ),
