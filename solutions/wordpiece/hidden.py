@@ -13,6 +13,7 @@ from zlib import crc32
 
 from course_tools.grading.assignments.comparing import Case, Comparison, Draw, Misuse
 
+MARKS = ("@", "__", "▁", "~~~", "#")
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 HUGS = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
 LETTERS = {
@@ -37,8 +38,8 @@ def a_word(draw: Draw, letters: str, most: int = 9) -> str:
     return begin + "".join(draw.choices(letters, k=draw.randrange(most)))
 
 
-def marked(word: str, start: int, end: int) -> str:
-    return "##" * (start > 0) + word[start:end]
+def marked(word: str, start: int, end: int, mark: str = "##") -> str:
+    return mark * (start > 0) + word[start:end]
 
 
 def cut(draw: Draw, word: str, share: float = 0.6) -> list[str]:
@@ -79,13 +80,16 @@ OVERLAP = (
 )
 
 
-def first_pieces(word):
-    return [marked(word, place, place + 1) for place in range(len(word))]
+def first_pieces(word, mark="##"):
+    return [marked(word, place, place + 1, mark) for place in range(len(word))]
 
 
 def first_cases(draw: Draw) -> Iterator[Case]:
     for name, letters in alphabets(12):
         yield Case(f"a word of {name}", (a_word(draw, letters),))
+        yield Case(
+            f"another mark and a word of {name}", (a_word(draw, letters), draw.choice(MARKS))
+        )
     for kind, word in (("one character", "b"), ("#", "##a#"), ("150 characters", "abc" * 50)):
         yield Case(f"a word of {kind}", (word,))
 
@@ -116,8 +120,8 @@ def count_cases(draw: Draw) -> Iterator[Case]:
     yield Case("no words", ({}, {}))
 
 
-def pair_scores(piece_counts, pair_counts):
-    times = {pair: Fraction(pair_counts[pair]) for pair in pair_counts}
+def pair_scores(piece_counts, pair_counts, discount=0):
+    times = {pair: Fraction(pair_counts[pair]) - discount for pair in pair_counts}
     return {(a, b): n / piece_counts[a] / piece_counts[b] for (a, b), n in times.items()}
 
 
@@ -129,6 +133,7 @@ def score_cases(draw: Draw) -> Iterator[Case]:
                 pairs |= {pair: draw.randint(1, scale) for pair in pairwise(split)}
                 pieces |= {piece: draw.randint(scale, 9 * scale) for piece in split}
             yield Case(kind, (pieces, pairs))
+            yield Case(f"a discount and {kind}", (pieces, pairs, draw.randint(1, scale)))
     yield Case("a piece that is its own neighbour", ({"##a": 5}, {("##a", "##a"): 3}))
     yield Case("a score of 1", ({"a": 1, "##b": 1}, {("a", "##b"): 1}))
     yield Case("no pairs", ({"a": 3, "b": 2}, {}))
@@ -183,26 +188,29 @@ def best_cases(draw: Draw) -> Iterator[Case]:
 HALF = Fraction(1, 2)
 
 
-def join(left, right):
-    return left + right[2:]
+def join(left, right, mark="##"):
+    return left + right[len(mark) :]
 
 
 def join_cases(draw: Draw) -> Iterator[Case]:
     for name, letters in alphabets(6):
         for pair in pairwise(cut(draw, a_word(draw, letters))):
             yield Case(f"pieces of {name}", pair)
+            mark = draw.choice(MARKS)
+            other = [mark * (p[:2] == "##") + p.removeprefix("##") for p in pair]
+            yield Case(f"another mark and pieces of {name}", (*other, mark))
     for right in ("###", "####", "###a", "##a##", "##a##b", "##a#"):
         for left in ("a", "##a", "###", "a#"):
             yield Case("pieces of words that hold a #", (left, right))
 
 
-def merge_pair(pieces, pair):
+def merge_pair(pieces, pair, mark="##"):
     starts = []
     for place, neighbours in enumerate(pairwise(pieces)):
         if neighbours == pair and place - 1 not in starts:
             starts.append(place)
     left = [place for place in range(len(pieces)) if place - 1 not in starts]
-    return [join(*pair) if place in starts else pieces[place] for place in left]
+    return [join(*pair, mark) if place in starts else pieces[place] for place in left]
 
 
 def merge_cases(draw: Draw) -> Iterator[Case]:
@@ -211,6 +219,10 @@ def merge_cases(draw: Draw) -> Iterator[Case]:
         other = cut(draw, a_word(draw, letters) + letters[0], share=0.9)
         pairs = [*pairwise(split)] * 3 + [*pairwise(other), ("a", "##b")]
         yield Case(f"pieces of {name}", (split, draw.choice(pairs)))
+        mark, word = draw.choice(MARKS), a_word(draw, letters) + letters[0]
+        marks = first_pieces(word, mark)
+        pair = draw.choice([*pairwise(marks), ("a", f"{mark}b")])
+        yield Case(f"another mark and pieces of {name}", (marks, pair, mark))
     for length in range(2, 9):
         for kind, letters, pair in (
             ("one letter again and again", "a", ("##a", "##a")),
@@ -373,16 +385,16 @@ LONGEST = "From the left, take the longest piece each time, however long it is."
 LENGTH = "Count characters, not bytes; a word of just max_length characters is not too long."
 
 
-def encode_word(word, vocab, max_length=100):
+def encode_word(word, vocab, max_length=100, mark="##"):
     pieces, start = [], 0
     while start < len(word) <= max_length:
-        mark = "##" * (start > 0)
-        rest = mark + word[start:]
-        fit = [p for p in vocab if rest.startswith(p) and len(p) > len(mark)]
+        begin = mark * (start > 0)
+        rest = begin + word[start:]
+        fit = [p for p in vocab if rest.startswith(p) and len(p) > len(begin)]
         if not fit:
             return ["[UNK]"]
         pieces.append(max(fit, key=len))
-        start += len(pieces[-1]) - len(mark)
+        start += len(pieces[-1]) - len(begin)
     return pieces or ["[UNK]"]
 
 
@@ -395,6 +407,10 @@ def longest_cases(draw: Draw) -> Iterator[Case]:
     for name, letters in alphabets(8):
         vocab = some_pieces(draw, letters) | {*letters, *(f"##{c}" for c in letters)}
         yield Case(f"a word of {name}", (a_word(draw, letters, 14), vocab), hint=LONGEST)
+        mark, kind = draw.choice(("@", "__", "~~~")), f"another mark and a word of {name}"
+        other = {mark * (p[:2] == "##") + p.removeprefix("##") for p in vocab}
+        given = a_word(draw, letters, 14), other, 100, mark
+        yield Case(kind, given, hint=LONGEST)
     word = "".join(chr(0x100 + place) for place in range(50))  # 100 bytes
     for most in (7, 20, 40, 49):
         for piece in (word[:most], f"##{word[1:most]}", f"##{word[5:most]}"):

@@ -40,7 +40,8 @@
 # Do not change, copy or delete the test cells. You may add cells of your own. Before you hand in, restart the kernel and
 # run everything from the top. In a terminal, `course check wordpiece.ipynb` tells you what is amiss.
 #
-# **What you may use.** Everything in Python's standard library. You build these, so they are withheld: {withholds}.
+# **What you may use.** Everything in Python's standard library. You build these, so they are withheld: {withholds}. Read each
+# task with care: its function is not quite the one of the book.
 #
 # **Words for things.** A *word* is what stands between spaces. A *piece* is a part of a word. A piece that does not begin
 # its word is written with `##` in front: *hugs* may be cut into `hug` and `##s`. `s` and `##s` are two different pieces.
@@ -125,20 +126,21 @@ def check_merges(got, expected, what, hint, slips=()):
 #
 # **Question: which two neighbours belong together?**
 #
-# Training starts with single characters. A character that does not begin its word gets `##`.
+# Training starts with single characters. A character that does not begin its word gets a mark in front. BERT's is `##`; other
+# vocabularies have others.
 
 
 # %% nbgrader={"grade": false, "grade_id": "first-pieces", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def first_pieces(word):
-    """Cut a word into characters, all but the first with ## in front.
+def first_pieces(word, mark="##"):
+    """Cut a word into characters, all but the first with the mark in front.
 
-    word: a string of at least one character
+    word, mark: strings of at least one character
     returns a list of strings
 
-    Example: "hugs" -> ["h", "##u", "##g", "##s"]
+    Example: "hugs" -> ["h", "##u", "##g", "##s"]; with mark "_" -> ["h", "_u", "_g", "_s"]
     """
     ### BEGIN SOLUTION
-    return [word[0], *("##" + character for character in word[1:])]
+    return [word[0], *(mark + character for character in word[1:])]
     ### END SOLUTION
 
 
@@ -158,6 +160,12 @@ check_same(
         (["h##", "u##", "g##", "s"], "## stands in front of a piece that continues a word."),
         (["h", "##ugs"], "Cut the rest of the word into characters, too."),
     ),
+)
+check_same(
+    first_pieces("pun", mark="@@"),
+    ["p", "@@u", "@@n"],
+    'first_pieces("pun", mark="@@")',
+    slips=((["p", "##u", "##n"], "Write the mark that is passed in."),),
 )
 ### BEGIN HIDDEN TESTS
 # {compare:first_pieces}
@@ -244,25 +252,30 @@ check_same(
 # A pair that is frequent because its parts are frequent says little. WordPiece (Schuster and Nakajima 2012) asks how much
 # more often the two meet than their own frequencies would suggest:
 #
-# $$\mathrm{score}(a, b) = \frac{\mathrm{freq}(ab)}{\mathrm{freq}(a) \cdot \mathrm{freq}(b)}$$
+# $$\mathrm{score}(a, b) = \frac{\mathrm{freq}(ab) - \delta}{\mathrm{freq}(a) \cdot \mathrm{freq}(b)}$$
+#
+# The discount $\delta$ is 0 in WordPiece. Mikolov et al. (2013, equation 6) joined words to phrases in this way, with a discount
+# above 0, because two rare words that met once would get the greatest score of all.
 #
 # Scores will be compared, so let none be rounded: return them as `Fraction`, from Python's module `fractions`.
 # `Fraction(6, 8)` is exactly 3/4, and equal scores are equal.
 
 
 # %% nbgrader={"grade": false, "grade_id": "score", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def pair_scores(piece_counts, pair_counts):
+def pair_scores(piece_counts, pair_counts, discount=0):
     """Score each pair of neighbours.
 
     piece_counts, pair_counts: as count_pieces returns them
+    discount: an int; a score may be below 0
     returns dict (left, right) -> Fraction
 
     Example: {"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2} ->
-    {("s", "##o"): Fraction(1, 5), ("##o", "##s"): Fraction(1, 5)}
+    {("s", "##o"): Fraction(1, 5), ("##o", "##s"): Fraction(1, 5)};
+    with discount 2 -> {("s", "##o"): Fraction(3, 25), ("##o", "##s"): Fraction(0, 1)}
     """
     ### BEGIN SOLUTION
     return {
-        (left, right): Fraction(count, piece_counts[left] * piece_counts[right])
+        (left, right): Fraction(count - discount, piece_counts[left] * piece_counts[right])
         for (left, right), count in pair_counts.items()
     }
     ### END SOLUTION
@@ -316,6 +329,12 @@ check_same(
             "The formula is right, but floats are rounded: write Fraction(freq_ab, freq_a * freq_b).",
         ),
     ),
+)
+check_same(
+    pair_scores({"a": 6, "##b": 5, "##c": 4}, {("a", "##b"): 3, ("##b", "##c"): 1}, discount=2),
+    {("a", "##b"): Fraction(1, 30), ("##b", "##c"): Fraction(-1, 20)},
+    "With a discount of 2, the table of scores",
+    "Take the discount from the frequency of the pair, before you divide.",
 )
 for pair, score in scores.items():
     assert isinstance(score, Fraction), (
@@ -401,27 +420,27 @@ for turn in range(12):
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Merging writes the pair as one piece wherever it stands. The new piece keeps the left one's `##`, if it has one, and
+# Merging writes the pair as one piece wherever it stands. The new piece keeps the left one's mark, if it has one, and
 # drops the right one's: `hu` and `##g` make `hug`, `##u` and `##g` make `##ug`. Go from left to right; a piece
 # that has been used up in a merge is not there for the next: in *aaa*, (##a, ##a) stands once, in *aaaa* also once.
 
 
 # %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def join(left, right):
-    """The piece that two neighbours make.
+def join(left, right, mark="##"):
+    """The piece that two neighbours make; right begins with the mark.
 
-    Example: "hu", "##gs" -> "hugs";  "##g", "##s" -> "##gs"
+    Example: "hu", "##gs" -> "hugs";  "##g", "##s" -> "##gs";  "@g", "@s", mark "@" -> "@gs"
     """
     ### BEGIN SOLUTION
-    return left + right.removeprefix("##")
+    return left + right.removeprefix(mark)
     ### END SOLUTION
 
 
-def merge_pair(pieces, pair):
+def merge_pair(pieces, pair, mark="##"):
     """Make one piece of each occurrence of a pair in a word, from left to right.
 
     pieces: list of the pieces of one word; it stays as it is
-    pair:   (left, right)
+    pair:   (left, right);  mark: that of the pieces
     returns a new list
 
     Example: ["h", "##u", "##g", "##s"], ("##g", "##s") -> ["h", "##u", "##gs"]
@@ -430,7 +449,7 @@ def merge_pair(pieces, pair):
     merged, place = [], 0
     while place < len(pieces):
         if tuple(pieces[place : place + 2]) == pair:
-            merged.append(join(*pair))
+            merged.append(join(*pair, mark))
             place += 2
         else:
             merged.append(pieces[place])
@@ -458,6 +477,12 @@ check_same(
         ("##g##s", "The ## of the right piece goes: it is inside the word now."),
         ("gs", "The left piece does not begin the word, so the new piece keeps its ##."),
     ),
+)
+check_same(
+    join("@u", "@ps", mark="@"),
+    "@ups",
+    'join("@u", "@ps", mark="@")',
+    slips=(("@u@ps", "The mark that is passed in goes from the right piece."),),
 )
 pieces = ["h", "##u", "##g", "##s"]
 check_same(
@@ -502,6 +527,12 @@ check_same(
     ["l", "##o", "##lo", "##lo"],
     "With (##l, ##o) merged, l ##o ##l ##o ##l ##o",
     "Merge the pair wherever it stands, not only the first time; l and ##l are two different pieces.",
+)
+check_same(
+    merge_pair(["p", "@u", "@p", "@s"], ("@u", "@p"), mark="@"),
+    ["p", "@up", "@s"],
+    "With mark @ and (@u, @p) merged, p @u @p @s",
+    "Pass the mark on to join.",
 )
 ### BEGIN HIDDEN TESTS
 # {compare:join}
@@ -729,18 +760,19 @@ check_merges(
 # **Question: of all the ways to cut a word, which is taken?**
 #
 # The longest piece that the word begins with, then the longest that the rest begins with, and so on: *greedy
-# longest-match-first* (Wu et al. 2016, section 4.1). The rest of a word is looked up with `##`. Merges play no part any more; the vocabulary alone is used.
+# longest-match-first* (Wu et al. 2016, section 4.1). The rest of a word is looked up with the mark in front. Merges play no part any more; the vocabulary alone is used.
 #
 # If at some place not even one character is in the vocabulary, the *whole* word is `[UNK]`, also when its beginning was
 # found, and also when another cut would have worked: nobody goes back. So is a word of more than `max_length` characters.
 
 
 # %% nbgrader={"grade": false, "grade_id": "word", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def encode_word(word, vocab, max_length=100):
+def encode_word(word, vocab, max_length=100, mark="##"):
     """Cut a word into pieces, the longest first.
 
     word:  a string of at least one character
     vocab: set of pieces; it may be empty
+    mark:  what stands in front of pieces that do not begin a word
     returns a list of pieces, or ["[UNK]"]
 
     Example: "hugs" with {"h", "hu", "hug", "##s", "##gs"} -> ["hug", "##s"]
@@ -751,7 +783,7 @@ def encode_word(word, vocab, max_length=100):
     pieces, start = [], 0
     while start < len(word):
         for end in range(len(word), start, -1):
-            piece = ("##" if start else "") + word[start:end]
+            piece = (mark if start else "") + word[start:end]
             if piece in vocab:
                 break
         else:
@@ -795,6 +827,12 @@ check_same(
     "Every piece but the first has ##, the third as well as the second.",
 )
 check_same(encode_word("hug", pieces), ["hug"], "The pieces of hug (a piece itself)")
+check_same(
+    encode_word("hugs", {"h", "hu", "ug", "s", "##g", "@g", "@gs", "@s", "@h"}, mark="@"),
+    ["hu", "@gs"],
+    "The pieces of hugs with mark @ and h, hu, ug, s, ##g, @g, @gs, @s and @h",
+    "The rest is looked up with the mark that is passed in.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:encode_word_longest}
 ### END HIDDEN TESTS

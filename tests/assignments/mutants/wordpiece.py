@@ -28,7 +28,7 @@ FIRST_PIECES = mutants_of(
     (
         "characters_without_prefix",
         "cuts the word into characters and forgets ##",
-        ('[word[0], *("##" + character for character in word[1:])]', "list(word)"),
+        ("[word[0], *(mark + character for character in word[1:])]", "list(word)"),
         "Every character but the first gets ## in front.",
         "visible",
         *TRAIN,
@@ -37,8 +37,8 @@ FIRST_PIECES = mutants_of(
         "prefix_on_all_characters",
         "puts ## in front of the first character, too",
         (
-            '[word[0], *("##" + character for character in word[1:])]',
-            '["##" + character for character in word]',
+            "[word[0], *(mark + character for character in word[1:])]",
+            "[mark + character for character in word]",
         ),
         "The first character begins the word",
         "visible",
@@ -48,8 +48,8 @@ FIRST_PIECES = mutants_of(
         "prefix_on_the_second_character_alone",
         "puts ## where the rest begins, and not in front of each character of it",
         (
-            '*("##" + character for character in word[1:])',
-            '*("##" * (i == 0) + c for i, c in enumerate(word[1:]))',
+            "*(mark + character for character in word[1:])",
+            "*(mark * (i == 0) + c for i, c in enumerate(word[1:]))",
         ),
         "not the second alone",
         "visible",
@@ -59,19 +59,26 @@ FIRST_PIECES = mutants_of(
         "prefix_behind",
         "writes the mark behind the piece that goes on",
         (
-            '[word[0], *("##" + character for character in word[1:])]',
-            '[*(character + "##" for character in word[:-1]), word[-1]]',
+            "[word[0], *(mark + character for character in word[1:])]",
+            "[*(character + mark for character in word[:-1]), word[-1]]",
         ),
         "in front of a piece that continues a word",
         "visible",
         *TRAIN,
     ),
     (
+        "mark_of_bert_alone",
+        "writes ## whatever mark is passed in",
+        ("(mark + character", '("##" + character'),
+        "Write the mark that is passed in",
+        "visible",
+    ),
+    (
         "rest_in_one_piece",
         "cuts off the first character only",
         (
-            '*("##" + character for character in word[1:])',
-            '*["##" + word[1:]] * (len(word) > 1)',
+            "*(mark + character for character in word[1:])",
+            "*[mark + word[1:]] * (len(word) > 1)",
         ),
         "Cut the rest of the word into characters",
         "visible",
@@ -81,8 +88,8 @@ FIRST_PIECES = mutants_of(
         "characters_as_bytes",
         "cuts the word into bytes, which are characters in English only",
         (
-            'return [word[0], *("##" + character for character in word[1:])]',
-            'letters = [chr(byte) for byte in word.encode()]\n    return [letters[0], *("##" + c for c in letters[1:])]',
+            "return [word[0], *(mark + character for character in word[1:])]",
+            "letters = [chr(byte) for byte in word.encode()]\n    return [letters[0], *(mark + c for c in letters[1:])]",
         ),
         "With a word of letters with accents, the list of pieces",
         "hidden",
@@ -192,14 +199,14 @@ COUNTS = mutants_of(
     ),
 )
 
-FRACTION = "Fraction(count, piece_counts[left] * piece_counts[right])"
+FRACTION = "Fraction(count - discount, piece_counts[left] * piece_counts[right])"
 SCORES = mutants_of(
     "score",
     "scores-values",
     (
         "frequency_for_a_score",
         "takes the frequency of the pair, as byte-pair encoding does",
-        (FRACTION, "Fraction(count)"),
+        (FRACTION, "Fraction(count - discount)"),
         "byte-pair encoding, not WordPiece",
         "visible",
         *TRAIN,
@@ -207,7 +214,7 @@ SCORES = mutants_of(
     (
         "divided_by_the_left_part",
         "divides by the frequency of the left part alone: the probability of the right one after it",
-        (FRACTION, "Fraction(count, piece_counts[left])"),
+        (FRACTION, "Fraction(count - discount, piece_counts[left])"),
         "not of the left one alone",
         "visible",
         *TRAIN,
@@ -215,7 +222,7 @@ SCORES = mutants_of(
     (
         "divided_by_the_right_part",
         "divides by the frequency of the right part alone",
-        (FRACTION, "Fraction(count, piece_counts[right])"),
+        (FRACTION, "Fraction(count - discount, piece_counts[right])"),
         "not of the right one alone",
         "visible",
         *TRAIN,
@@ -223,15 +230,28 @@ SCORES = mutants_of(
     (
         "divided_by_the_sum",
         "adds the frequencies of the parts",
-        (FRACTION, "Fraction(count, piece_counts[left] + piece_counts[right])"),
+        (
+            FRACTION,
+            "Fraction(count - discount, piece_counts[left] + piece_counts[right])",
+        ),
         "yours adds them",
         "visible",
         *TRAIN,
     ),
     (
+        "discount_from_the_score",
+        "takes the discount from the score, after the division",
+        (
+            FRACTION,
+            "Fraction(count, piece_counts[left] * piece_counts[right]) - discount",
+        ),
+        "Take the discount from the frequency of the pair",
+        "visible",
+    ),
+    (
         "score_as_a_float",
         "divides with /, one part after the other, so that equal scores differ in the last digit",
-        (FRACTION, "count / piece_counts[left] / piece_counts[right]"),
+        (FRACTION, "(count - discount) / piece_counts[left] / piece_counts[right]"),
         "floats are rounded",
         "visible",
         "train-example",
@@ -240,14 +260,17 @@ SCORES = mutants_of(
     (
         "score_as_one_float",
         "divides with /, once",
-        (FRACTION, "count / (piece_counts[left] * piece_counts[right])"),
+        (FRACTION, "(count - discount) / (piece_counts[left] * piece_counts[right])"),
         "The formula is right, but floats are rounded",
         "visible",
     ),
     (
         "fraction_of_a_float",
         "makes a fraction of a number that is rounded already",
-        (FRACTION, "Fraction(count / (piece_counts[left] * piece_counts[right]))"),
+        (
+            FRACTION,
+            "Fraction((count - discount) / (piece_counts[left] * piece_counts[right]))",
+        ),
         "/ rounds before Fraction sees the number",
         "visible",
     ),
@@ -382,11 +405,11 @@ BEST = mutants_of(
     ),
 )
 
-JOIN = 'left + right.removeprefix("##")'
+JOIN = "left + right.removeprefix(mark)"
 LOOP = """    merged, place = [], 0
     while place < len(pieces):
         if tuple(pieces[place : place + 2]) == pair:
-            merged.append(join(*pair))
+            merged.append(join(*pair, mark))
             place += 2
         else:
             merged.append(pieces[place])
@@ -406,7 +429,7 @@ MERGE = mutants_of(
     (
         "prefix_lost",
         "drops both ##",
-        (JOIN, '(left + right).replace("##", "")'),
+        (JOIN, '(left + right).replace(mark, "")'),
         "keeps its ##",
         "visible",
         *TRAIN,
@@ -414,10 +437,17 @@ MERGE = mutants_of(
     (
         "prefix_always",
         "puts ## in front of everything that comes from a merge",
-        (JOIN, '"##" + (left + right).replace("##", "")'),
+        (JOIN, 'mark + (left + right).replace(mark, "")'),
         "The left piece begins the word",
         "visible",
         *TRAIN,
+    ),
+    (
+        "mark_not_passed_to_join",
+        "joins with ## whatever the pieces are marked with",
+        ("join(*pair, mark)", "join(*pair)"),
+        "Pass the mark on to join",
+        "visible",
     ),
     (
         "merges_overlap",
@@ -425,10 +455,10 @@ MERGE = mutants_of(
         (
             LOOP,
             "    merged = [pieces[0]]\n    for left, right in itertools.pairwise(pieces):\n"
-            "        if (left, right) == pair:\n            merged[-1:] = [join(*pair)]\n"
+            "        if (left, right) == pair:\n            merged[-1:] = [join(*pair, mark)]\n"
             "            if len(merged) > 1 and left == right and merged[-2] == merged[-1]:\n                pass\n"
             "        else:\n            merged.append(right)\n"
-            "    runs = [join(*pair) for p in itertools.pairwise(pieces) if p == pair]\n"
+            "    runs = [join(*pair, mark) for p in itertools.pairwise(pieces) if p == pair]\n"
             "    return merged if len(runs) < 2 or pair[0] != pair[1] else [pieces[0], *runs][: len(pieces) - 1]",
         ),
         "uses the middle ##a twice",
@@ -440,7 +470,7 @@ MERGE = mutants_of(
         "merges the pair where it stands first, and no further",
         (
             "if tuple(pieces[place : place + 2]) == pair:",
-            "if tuple(pieces[place : place + 2]) == pair and join(*pair) not in merged:",
+            "if tuple(pieces[place : place + 2]) == pair and join(*pair, mark) not in merged:",
         ),
         "wherever it stands, not only the first time",
         "visible",
@@ -453,7 +483,7 @@ MERGE = mutants_of(
             LOOP,
             "    merged, place = [], len(pieces)\n    while place > 0:\n"
             "        if place > 1 and tuple(pieces[place - 2 : place]) == pair:\n"
-            "            merged.insert(0, join(*pair))\n            place -= 2\n"
+            "            merged.insert(0, join(*pair, mark))\n            place -= 2\n"
             "        else:\n            merged.insert(0, pieces[place - 1])\n            place -= 1\n    return merged",
         ),
         "Go from left to right",
@@ -466,7 +496,7 @@ MERGE = mutants_of(
         (
             LOOP,
             "    place = 0\n    while place < len(pieces) - 1:\n        if tuple(pieces[place : place + 2]) == pair:\n"
-            "            pieces[place : place + 2] = [join(*pair)]\n        place += 1\n    return pieces",
+            "            pieces[place : place + 2] = [join(*pair, mark)]\n        place += 1\n    return pieces",
         ),
         "must leave the list that it is given as it was",
         "visible",
@@ -476,7 +506,7 @@ MERGE = mutants_of(
         "joins the word with spaces and replaces text, which also finds the end of one piece and the start of the next",
         (
             LOOP,
-            '    return " ".join(pieces).replace(" ".join(pair), join(*pair)).split(" ")',
+            '    return " ".join(pieces).replace(" ".join(pair), join(*pair, mark)).split(" ")',
         ),
         "Compare whole pieces",
         "visible",
@@ -773,7 +803,7 @@ TRAIN_TIES = mutants_of(
 WORD_LOOP = """    pieces, start = [], 0
     while start < len(word):
         for end in range(len(word), start, -1):
-            piece = ("##" if start else "") + word[start:end]
+            piece = (mark if start else "") + word[start:end]
             if piece in vocab:
                 break
         else:
@@ -785,7 +815,7 @@ CUTS = """    def cuts(start):
         if start == len(word):
             yield []
         for end in range(len(word), start, -1):
-            piece = ("##" if start else "") + word[start:end]
+            piece = (mark if start else "") + word[start:end]
             if piece in vocab:
                 yield from ([piece, *rest] for rest in cuts(end))
 
@@ -808,7 +838,7 @@ LONGEST = mutants_of(
         (
             WORD_LOOP,
             "    pieces, end = [], len(word)\n    while end > 0:\n        for start in range(end):\n"
-            '            piece = ("##" if start else "") + word[start:end]\n            if piece in vocab:\n'
+            '            piece = (mark if start else "") + word[start:end]\n            if piece in vocab:\n'
             '                break\n        else:\n            return ["[UNK]"]\n        pieces.insert(0, piece)\n'
             "        end = start\n    return pieces",
         ),
@@ -820,16 +850,23 @@ LONGEST = mutants_of(
     (
         "prefix_forgotten",
         "looks all pieces up without ##",
-        ('("##" if start else "") + word[start:end]', "word[start:end]"),
+        ('(mark if start else "") + word[start:end]', "word[start:end]"),
         "is looked up with ## in front: ##s, not s",
         "visible",
         "encode-word-unknown",
         *OFFSETS,
     ),
     (
+        "looked_up_with_the_mark_of_bert",
+        "looks the rest up with ##, whatever mark is passed in",
+        ('(mark if start else "")', '("##" if start else "")'),
+        "The rest is looked up with the mark that is passed in",
+        "visible",
+    ),
+    (
         "prefix_on_the_second_piece_alone",
         "forgets ## from the third piece on",
-        ('"##" if start else ""', '"##" if len(pieces) == 1 else ""'),
+        ('mark if start else ""', 'mark if len(pieces) == 1 else ""'),
         "the third as well as the second",
         "visible",
         "encode-word-unknown",
@@ -939,7 +976,7 @@ UNKNOWN = mutants_of(
         "takes a piece with or without ##, whichever is there",
         (
             "if piece in vocab:",
-            'if piece in vocab or "##" + piece in vocab or piece[2:] in vocab:',
+            "if piece in vocab or mark + piece in vocab or piece.removeprefix(mark) in vocab:",
         ),
         "h begins words only",
         "visible",
@@ -1331,8 +1368,8 @@ MUTANTS = [
 ]
 
 BY_INDEX: Changes = {
-    "first-pieces": "def first_pieces(word):\n    pieces = []\n    for i in range(len(word)):\n"
-    '        pieces.append(word[i] if i == 0 else f"##{word[i]}")\n    return pieces',
+    "first-pieces": "def first_pieces(word, mark='##'):\n    pieces = []\n    for i in range(len(word)):\n"
+    '        pieces.append(word[i] if i == 0 else f"{mark}{word[i]}")\n    return pieces',
     "count": """from collections import defaultdict
 
 
@@ -1345,10 +1382,10 @@ def count_pieces(splits, counts):
                 pair_counts[(splits[word][i - 1], splits[word][i])] += counts[word]
     return piece_counts, pair_counts
 """,
-    "score": """def pair_scores(piece_counts, pair_counts):
+    "score": """def pair_scores(piece_counts, pair_counts, discount=0):
     scores = {}
     for pair in pair_counts:
-        scores[pair] = Fraction(pair_counts[pair])
+        scores[pair] = Fraction(pair_counts[pair] - discount)
         for piece in pair:
             scores[pair] /= piece_counts[piece]
     return scores
@@ -1362,17 +1399,17 @@ STEP_BY_STEP: Changes = {
     most = max(pair_counts[pair] for pair in tied)
     return sorted(pair for pair in tied if pair_counts[pair] == most)[0]
 """,
-    "merge": """def join(left, right):
-    assert right[:2] == "##"
-    return f"{left}{right[2:]}"
+    "merge": """def join(left, right, mark="##"):
+    assert right.startswith(mark)
+    return f"{left}{right[len(mark):]}"
 
 
-def merge_pair(pieces, pair):
+def merge_pair(pieces, pair, mark="##"):
     if len(pieces) < 2:
         return list(pieces)
     if (pieces[0], pieces[1]) == pair:
-        return [join(*pair)] + merge_pair(pieces[2:], pair)
-    return [pieces[0]] + merge_pair(pieces[1:], pair)
+        return [join(*pair, mark)] + merge_pair(pieces[2:], pair, mark)
+    return [pieces[0]] + merge_pair(pieces[1:], pair, mark)
 """,
 }
 
@@ -1383,15 +1420,15 @@ STACK: Changes = {
     ranked.sort(key=lambda pair: scores[pair], reverse=True)
     return ranked[0]
 """,
-    "merge": """def join(left, right):
-    return left + right.replace("##", "", 1)
+    "merge": """def join(left, right, mark="##"):
+    return left + right.replace(mark, "", 1)
 
 
-def merge_pair(pieces, pair):
+def merge_pair(pieces, pair, mark="##"):
     out, fresh = [], False  # fresh: the last entry of out comes from a merge, and is used up
     for piece in pieces:
         if out and not fresh and (out[-1], piece) == pair:
-            out[-1], fresh = join(*pair), True
+            out[-1], fresh = join(*pair, mark), True
         else:
             out.append(piece)
             fresh = False
@@ -1466,47 +1503,47 @@ ALONE: Changes = {
 }
 
 RECURSIVE: Changes = {
-    "word": """def encode_word(word, vocab, max_length=100):
+    "word": """def encode_word(word, vocab, max_length=100, mark="##"):
     def rest(start):
         if start == len(word):
             return []
-        ends = [end for end in range(start + 1, len(word) + 1) if "##" * (start > 0) + word[start:end] in vocab]
+        ends = [end for end in range(start + 1, len(word) + 1) if mark * (start > 0) + word[start:end] in vocab]
         if not ends:
             return None
         others = rest(ends[-1])
-        return None if others is None else ["##" * (start > 0) + word[start : ends[-1]], *others]
+        return None if others is None else [mark * (start > 0) + word[start : ends[-1]], *others]
 
     return ["[UNK]"] if len(word) > max_length else rest(0) or ["[UNK]"]
 """
 }
 
 SHRINKING: Changes = {
-    "word": """def encode_word(word, vocab, max_length=100):
+    "word": """def encode_word(word, vocab, max_length=100, mark="##"):
     if len(word) >= max_length + 1:
         return ["[UNK]"]
     found, left = [], word
     while left:
-        tried, mark = left, "##" if found else ""
-        while tried != mark and tried not in vocab:
+        tried, begin = left, mark if found else ""
+        while tried != begin and tried not in vocab:
             tried = tried[:-1]
-        if tried == mark:
+        if tried == begin:
             return ["[UNK]"]
         found.append(tried)
         left = left[len(tried) :]
-        left = left and "##" + left
+        left = left and mark + left
     return found
 """
 }
 
 TRIE: Changes = {
-    "word": '''def encode_word(word, vocab, max_length=100):
+    "word": '''def encode_word(word, vocab, max_length=100, mark="##"):
     """A tree of characters for the pieces that begin a word, and one for those that continue it."""
     if len(word) > max_length:
         return ["[UNK]"]
     trees = {}, {}
     for piece in vocab:
-        node = trees[piece.startswith("##")]
-        for character in piece.removeprefix("##"):
+        node = trees[piece.startswith(mark)]
+        for character in piece.removeprefix(mark):
             node = node.setdefault(character, {})
         node["end"] = piece
     found, start = [], 0
@@ -1529,12 +1566,12 @@ REGEX: Changes = {
     "word": """import re
 
 
-def encode_word(word, vocab, max_length=100):
+def encode_word(word, vocab, max_length=100, mark="##"):
     if len(word) > max_length:
         return ["[UNK]"]
     ordered = sorted(vocab, key=len, reverse=True)
-    begins = "|".join(re.escape(p) for p in ordered if not p.startswith("##")) or "(?!)"
-    continues = "|".join(re.escape(p[2:]) for p in ordered if p.startswith("##")) or "(?!)"
+    begins = "|".join(re.escape(p) for p in ordered if not p.startswith(mark)) or "(?!)"
+    continues = "|".join(re.escape(p[len(mark) :]) for p in ordered if p.startswith(mark)) or "(?!)"
     first = re.match(begins, word)
     if first is None:
         return ["[UNK]"]
@@ -1542,7 +1579,7 @@ def encode_word(word, vocab, max_length=100):
     for match in re.compile(continues).finditer(word, place):
         if match.start() != place:
             break
-        pieces.append("##" + match.group())
+        pieces.append(mark + match.group())
         place = match.end()
     return pieces if place == len(word) else ["[UNK]"]
 """

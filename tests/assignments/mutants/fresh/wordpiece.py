@@ -8,11 +8,11 @@ from fresh import one_by_one
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
-FIRST = '[word[0], *("##" + character for character in word[1:])]'
+FIRST = "[word[0], *(mark + character for character in word[1:])]"
 PAIRS = "        for pair in itertools.pairwise(pieces):\n            pair_counts[pair] += counts[word]\n"
-FRACTION = "Fraction(count, piece_counts[left] * piece_counts[right])"
+FRACTION = "Fraction(count - discount, piece_counts[left] * piece_counts[right])"
 BEST = "return min(scores, key=lambda pair: (-scores[pair], -pair_counts[pair], pair))"
-JOIN = 'return left + right.removeprefix("##")'
+JOIN = "return left + right.removeprefix(mark)"
 MERGING = "    merged, place = [], 0\n"
 FIRST_ENTRIES = (
     "[*specials, *sorted({piece for pieces in splits.values() for piece in pieces})]"
@@ -68,15 +68,15 @@ MUTANTS = [
         "legal input",
         "first-pieces",
         f"return {FIRST}",
-        'return [word[0], *("##" + c for c in word[1:] if c.isalnum())]',
+        "return [word[0], *(mark + c for c in word[1:] if c.isalnum())]",
     ),
     wrong(
         "first_pieces_sign_is_not_marked",
         "gives no ## to a # inside a word, which has one already",
         "legal input",
         "first-pieces",
-        '*("##" + character for',
-        '*("##" + character.lstrip("#") for',
+        "*(mark + character for",
+        '*(mark + character.lstrip("#") for',
     ),
     wrong(
         "count_pairs_that_do_not_overlap",
@@ -110,7 +110,7 @@ MUTANTS = [
         "numerics",
         "score",
         FRACTION,
-        "Fraction(count / (piece_counts[left] * piece_counts[right])).limit_denominator(10**12)",
+        "Fraction((count - discount) / (piece_counts[left] * piece_counts[right])).limit_denominator(10**12)",
     ),
     wrong(
         "scores_double_pairs_count_half",
@@ -194,7 +194,7 @@ MUTANTS = [
         "legal input",
         "merge",
         JOIN,
-        'return left + right.replace("##", "")',
+        'return left + right.replace(mark, "")',
     ),
     wrong(
         "join_without_any_sign",
@@ -221,7 +221,7 @@ MUTANTS = [
         "    import re\n\n"
         '    pair_as_typed = re.escape(" ".join(pair)).replace(r"\\.", ".")\n'
         '    pattern = rf"(?<!\\S){pair_as_typed}(?!\\S)"\n'
-        '    return re.sub(pattern, lambda _: join(*pair), " ".join(pieces)).split(" ")\n'
+        '    return re.sub(pattern, lambda _: join(*pair, mark), " ".join(pieces)).split(" ")\n'
         + MERGING,
     ),
     wrong(
@@ -596,14 +596,14 @@ RIGHT_ANSWERS = [
         "loops_and_indices",
         "enumerates characters and places, and keeps plain dicts",
         {
-            "first-pieces": (FIRST, '["##" * (i > 0) + c for i, c in enumerate(word)]'),
+            "first-pieces": (FIRST, "[mark * (i > 0) + c for i, c in enumerate(word)]"),
             "count": (
                 PAIRS,
                 "        for i in range(len(pieces) - 1):\n"
                 "            pair = (pieces[i], pieces[i + 1])\n"
                 "            pair_counts[pair] = pair_counts.get(pair, 0) + counts[word]\n",
             ),
-            "merge": (JOIN, "return left + right[2:]"),
+            "merge": (JOIN, "return left + right[len(mark) :]"),
         },
     ),
     RightAnswer(
@@ -612,7 +612,7 @@ RIGHT_ANSWERS = [
         {
             "score": (
                 FRACTION,
-                "Fraction(count) / piece_counts[left] / piece_counts[right]",
+                "Fraction(count - discount) / piece_counts[left] / piece_counts[right]",
             ),
             "best": (
                 BEST,
