@@ -1,0 +1,64 @@
+"""No answer stands on a page, in the library or in torch: the nearest code, pasted for
+each answer, gets at most a third of that answer's points.
+
+What is pasted, and what counts as nearest, is in ``mutants/pasted.py``. ``TO_VARY``
+holds the answers that still are to be varied, with the share that pasting gets: it may
+only shrink.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from cases import for_each
+
+from course_tools.grading.assignments.release import assignments
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST = 1 / 3
+TO_VARY: dict[str, dict[str, float]] = {
+    "wordpiece": {"count": 1.0, "text": 1.0},
+    "bert": {
+        "pair": 0.5,
+        **dict.fromkeys(
+            ("batch", "embed", "self-attention", "block", "pool", "whole"), 1.0
+        ),
+    },
+    "pretraining": {"rows": 1.0},
+    "fine-tuning": dict.fromkeys(
+        ("cosine", "separate", "mix", "guess", "reshape", "choose"), 1.0
+    ),
+    "sentence-bert": dict.fromkeys(
+        ("mean", "first-max", "classify", "regress", "order", "contrast"), 1.0
+    ),
+    # what `course assemble` puts there, from assignments 1 and 2
+    "capstone": {"blocks": 1.0},
+}
+
+pytestmark = pytest.mark.slow
+
+
+@cache
+def shares(name: str) -> dict[str, float]:
+    """By answer cell, the greatest share of its points that a paste gets."""
+    program = Path(__file__).with_name("mutants") / "pasted.py"
+    done = subprocess.run(
+        [sys.executable, program, name],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[tuple[str, float]]] = json.loads(done.stdout)
+    return {cell: max(share for _, share in of) for cell, of in found.items()}
+
+
+@for_each("name", assignments(ROOT))
+def test_the_nearest_code_gets_a_third_of_an_answer_s_points_at_most(name):
+    too_much = {cell: share for cell, share in shares(name).items() if share > MOST}
+    assert too_much == TO_VARY.get(name, {})
