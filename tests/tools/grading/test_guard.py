@@ -33,6 +33,9 @@ WAYS_ROUND = {
     "another name": "f = torch.nn.functional.cross_entropy; f(x, y)",
     "a helper": "def help(a, b): return F.cross_entropy(a, b)\nhelp(x, y)",
     "getattr": "getattr(torch.nn.functional, 'cross' + '_entropy')(x, y)",
+    "a module's table of names": "vars(F)['cross_' + 'entropy'](x, y)",
+    "a text": "exec('F.cross_' + 'entropy(x, y)')",
+    "a method of a module": "torch.nn.GELU().forward(x)",
     "a module": "torch.nn.CrossEntropyLoss()(x, y)",
     "a module's subclass": "class Mine(torch.nn.CrossEntropyLoss): pass\nMine()(x, y)",
     "a module without init": (
@@ -78,8 +81,12 @@ WAYS_ROUND = {
     "an import": "import sklearn.metrics",
     "an import by text": "importlib.import_module('skl' + 'earn')",
     "an import by another": "import pkgutil; pkgutil.resolve_name('sklearn.metrics')",
+    "a peer that imports it": "import seqeval.metrics",
     "the library": "from course_lib.attention.masks import masked_softmax",
     "the library's public name": "import course_lib; course_lib.masked_softmax",
+    "the library's name by text": (
+        "import course_lib; getattr(course_lib, 'masked_' + 'softmax')"
+    ),
     "the room's siblings": "from course_lib.attention import multi_head",
     "what was loaded before": "sys.modules['course_lib.wordpiece.tokenizer']",
     "the file's text": (
