@@ -289,8 +289,8 @@ FAULTS = {
         "no graded cell has a grade_id",
     ),
     "no marker": (
-        "    ### BEGIN SOLUTION\n    return query",
-        "    return query",
+        "    ### BEGIN SOLUTION\n    of_query, of_key",
+        "    of_query, of_key",
         "0 BEGIN SOLUTION and 1 END SOLUTION",
     ),
     "a solution outside": (
