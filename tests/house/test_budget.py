@@ -15,7 +15,7 @@ BUDGET = {
     "lines of course_lib": (16_000, 24_277),
     "lines of course_lab": (8_500, 19_621),
     "lines of course_tools": (11_000, 16_212),
-    "lines of tests": (33_000, 56_003),
+    "lines of tests": (33_000, 56_075),
     "modules below course_lib.bert.model": (8, 8),
     "entries in course_lib": (18, 19),
 }
