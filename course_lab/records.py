@@ -12,6 +12,7 @@ import os
 import platform
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -302,11 +303,16 @@ def run_missing(
     return folder / f"{name}.json"
 
 
-def results_of(name: str, folder: Path | None = None) -> list[dict[str, Any]]:
-    """Return the results that a record holds; none if nothing is recorded yet."""
+def results_of(
+    name: str, folder: Path | None = None, least: int = 1
+) -> list[dict[str, Any]]:
+    """Return what a record holds of the variants that have `least` runs; none if
+    nothing is recorded yet. So a page can be built while a study is recorded."""
     folder = folder or RESULTS
     known = (folder / f"{name}.json").is_file()
-    return load(name, folder).results if known else []
+    results = load(name, folder).results if known else []
+    runs = Counter(result["variant"] for result in results)
+    return [result for result in results if runs[result["variant"]] >= least]
 
 
 def not_yet(command: str) -> str:

@@ -78,6 +78,16 @@ def test_an_added_baseline_or_seed_repeats_no_other_run(track):
     assert len(track.ran) == 4
 
 
+def test_a_page_shows_variants_once_they_have_the_seeds_of_an_interval(track):
+    assert records.results_of("race") == []
+    record(track.race(SLOW | FAST), ["fast"], seeds=(0,))
+    assert records.results_of("race", least=2) == []
+    record(track.race(SLOW | FAST), ["slow"], seeds=(0, 1))
+    shown = [(x["variant"], x["seed"]) for x in records.results_of("race", least=2)]
+    assert shown == [("slow", 0), ("slow", 1)]
+    assert len(records.results_of("race")) == 3
+
+
 def test_commands_that_record_at_the_same_time_lose_no_run(track):
     race = track.race(SLOW | FAST)
 
