@@ -233,7 +233,7 @@ class Decoder(nn.Module):
         self, hidden: Float[Tensor, "B T D"], state: DecoderState
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T S"] | None]:
         """What the decoder's states find in the source, and with which weights."""
-        if self.score is None:  # the bottleneck: always the last encoder state
+        if self.score is None:  # the bottleneck: the last state of each direction
             return state.summary[:, None].expand_as(hidden), None  # (B, D) -> (B, T, D)
         scores = self.score(hidden, state.encoder_states)
         return attend(scores, state.encoder_states, state.source_mask[:, None])
