@@ -216,7 +216,9 @@ def in_python(name: str, model, pair, vocab, patch):
             torch.nn.LayerNorm,
             "forward",
             lambda self, hidden: norm.forward(
-                SimpleNamespace(eps=self.eps, gain=self.weight, offset=self.bias),
+                SimpleNamespace(
+                    eps=self.eps, gain=self.weight, offset=self.bias, centred=True
+                ),
                 hidden,
             ),
         )

@@ -8,6 +8,7 @@ import pytest
 from places import BOOK, ROOT
 
 from course_lib.data import DATASETS
+from course_lib.files import RESULTS
 from course_tools.site.build import executed_pages
 from course_tools.site.cache import PageCache
 
@@ -72,5 +73,6 @@ def test_each_record_that_a_page_loads_is_among_what_the_page_is_made_of(site):
         for made_of in [cache.made_of(page)]
         for name in re.findall(r'records\.load\("([^"]+)"\)', page.read_text("utf-8"))
         if f"book/results/{name}.json" not in made_of
+        and (RESULTS / f"{name}.json").is_file()  # else it is not recorded yet
     ]
     assert missing == []
