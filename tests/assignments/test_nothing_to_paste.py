@@ -26,7 +26,7 @@ TO_VARY: dict[str, dict[str, float]] = {
     "bert": {
         "pair": 0.5,
         **dict.fromkeys(
-            ("batch", "embed", "self-attention", "block", "pool", "whole"), 1.0
+            ("batch", "embed", "self-attention", "block", "pool", "whole", "names"), 1.0
         ),
     },
     "pretraining": {"rows": 1.0},

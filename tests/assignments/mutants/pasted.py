@@ -508,6 +508,7 @@ NEAREST: Mapping[str, Mapping[str, list[Paste]]] = {
         ],
         "names": [
             called(
+                "import re\n\n"
                 "def published_name(name):\n"
                 '    for old, new in (("layers.", "blocks."), ("attention_norm", "norm1"),\n'
                 '        ("attention_output", "attention.output"), ("output_norm", "norm2"),\n'

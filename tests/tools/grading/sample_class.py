@@ -29,9 +29,9 @@ warnings.simplefilter("always")
 quiet_scores = dot_scores
 
 
-def dot_scores(query, key):
+def dot_scores(query, key, slope=0.0):
     warnings.warn("this could be faster")
-    return quiet_scores(query, key)"""
+    return quiet_scores(query, key, slope)"""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def samples(released: NotebookNode) -> list[Sample]:
 
     def syntax_error(notebook: NotebookNode) -> None:
         statistics = cell_of(notebook, "dot-statistics")
-        assert "(scores):" in statistics.source
-        statistics.source = statistics.source.replace("(scores):", "(scores)")
+        assert "):" in statistics.source
+        statistics.source = statistics.source.replace("):", ")", 1)
 
     def infinite_loop(notebook: NotebookNode) -> None:
         cell_of(notebook, "dot-statistics").source = "while True:\n    pass"
