@@ -3,7 +3,7 @@ worth.
 
     python benchmarks/gpu.py --slice 1        the steps of a slice, of three: nine minutes each, at most
     python benchmarks/gpu.py [STEP ...]       these steps, or all, on the first CUDA device
-    python benchmarks/gpu.py --dry-run        all steps with tiny sizes on the CPU, in some two minutes
+    python benchmarks/gpu.py --dry-run        all steps with tiny sizes on the CPU, in minutes
 
 A machine with a GPU may be lent for half an hour, without a network, and with nothing
 but the packages that it came with. So a step says in words what it lacks; it runs in a

@@ -326,10 +326,8 @@ def recorded_note(record: Record, what: str) -> str:
     made_on = record.machine
     threads = f"{made_on['threads']} thread{'' if made_on['threads'] == 1 else 's'}"
     stale = STALE.get(record.name)
-    # what `course record` was called when the older records were made
-    command = record.command.replace("course experiment", "course record", 1)
     return (
-        f"> **Recorded, not live.** {what} recorded by `{command}` on"
+        f"> **Recorded, not live.** {what} recorded by `{record.command}` on"
         f" {record.date[:10]} ({made_on['name']}, {threads}, torch {made_on['torch']},"
         f" commit {record.commit[:10]}); all figures, seeds and settings are in"
         f" `book/results/{record.name}.json`."

@@ -355,8 +355,8 @@ class Seq2Seq(nn.Module):
         The decoder starts from tanh(W · last encoder state) (Bahdanau et al. 2015,
         appendix A.2.2).
         """
-        lengths = source_lengths.to(source_ids.device)
-        mask = padding_mask(lengths, max_length=source_ids.shape[1])
+        mask = padding_mask(source_lengths, max_length=source_ids.shape[1])
+        mask = mask.to(source_ids.device)  # torch packs by lengths on the CPU
         states, last = self.encoder(source_ids, source_lengths)
         return DecoderState(self.bridge(last).tanh(), states, mask, summary=last)
 

@@ -278,6 +278,17 @@ def lay_out_book(root: Path, cells: str) -> None:
     (book / "index.md").write_text(TRIAL + cells)
 
 
+def lay_out_named(root: Path, name: str, text: str) -> None:
+    """Make a book with TRIAL and this text on a page of another name."""
+    lay_out_book(root, "")
+    (root / "book" / "_toc.yml").write_text(
+        f"format: jb-book\nroot: index\nchapters:\n  - file: {name}\n"
+    )
+    # no label twice
+    own = TRIAL.replace("(trial)", "(named)")
+    (root / "book" / f"{name}.md").write_text(own + text)
+
+
 def build_without_reference(root: Path) -> None:
     """Build a book that has no pages of the course's own data, library and graders."""
     with pytest.MonkeyPatch.context() as patch:

@@ -9,14 +9,7 @@ import re
 
 import pytest
 import torch
-from pages import (
-    TRIAL,
-    address_of,
-    build_without_reference,
-    lay_out_book,
-    quiet_page,
-    serious_violations,
-)
+from pages import build_without_reference, lay_out_named, quiet_page, serious_violations
 from places import BOOK
 
 from course_lab.ch06_pretraining.shipped import load_shipped
@@ -29,32 +22,15 @@ MASKED = 5  # its token "lists"
 
 
 @pytest.fixture(scope="module")
-def live_book(tmp_path_factory):
+def one_page(tmp_path_factory):
     """A built book with the parts of the page, on a page of its own name."""
     root = tmp_path_factory.mktemp("live")
-    lay_out_book(root, "")
-    (root / "book" / "_toc.yml").write_text(
-        "format: jb-book\nroot: index\nchapters:\n  - file: bert-live\n"
-    )
     lines = (BOOK / "bert-live.md").read_text(encoding="utf-8").splitlines()
     parts = [line for line in lines if line.startswith("<div")]
     assert len(parts) == 5
-    (root / "book" / "bert-live.md").write_text(
-        TRIAL.replace("(trial)", "(live)") + "\n\n".join(parts) + "\n"
-    )
+    lay_out_named(root, "bert-live", "\n\n".join(parts) + "\n")
     build_without_reference(root)
-    return root
-
-
-@pytest.fixture(params=["file", "http"])
-def address(request, live_book):
-    with address_of(live_book, request.param) as found:
-        yield f"{found}/bert-live.html"
-
-
-@pytest.fixture
-def from_disk(live_book):
-    return (live_book / "_build" / "html" / "bert-live.html").as_uri()
+    return root, "bert-live.html"
 
 
 @pytest.fixture(scope="module")

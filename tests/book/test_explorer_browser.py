@@ -10,13 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from pages import (
-    address_of,
-    build_without_reference,
-    lay_out_book,
-    quiet_page,
-    serious_violations,
-)
+from pages import build_without_reference, lay_out_book, quiet_page, serious_violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -66,7 +60,7 @@ def weights():
 
 
 @pytest.fixture(scope="module")
-def explorer_book(tmp_path_factory, weights):
+def one_page(tmp_path_factory, weights):
     """A built book of one page with two explorers."""
     root = tmp_path_factory.mktemp("explorer")
     lay_out_book(root, PAGE)
@@ -76,18 +70,7 @@ def explorer_book(tmp_path_factory, weights):
     )
     (root / "book" / "words.json").write_text(json.dumps(SENTENCES))
     build_without_reference(root)
-    return root
-
-
-@pytest.fixture(params=["file", "http"])
-def address(request, explorer_book):
-    with address_of(explorer_book, request.param) as found:
-        yield f"{found}/index.html"
-
-
-@pytest.fixture
-def from_disk(explorer_book):
-    return (explorer_book / "_build" / "html" / "index.html").as_uri()
+    return root, "index.html"
 
 
 def explorers(page):

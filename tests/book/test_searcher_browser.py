@@ -16,10 +16,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from pages import (
-    TRIAL,
     address_of,
     build_without_reference,
-    lay_out_book,
+    lay_out_named,
     quiet_page,
     serious_violations,
 )
@@ -57,13 +56,7 @@ ASKED = "read the lines of a text file"
 def search_book(tmp_path_factory):
     """A built book with the search on a page of its own name."""
     root = tmp_path_factory.mktemp("search")
-    lay_out_book(root, "")
-    (root / "book" / "_toc.yml").write_text(
-        "format: jb-book\nroot: index\nchapters:\n  - file: search-pydocs\n"
-    )
-    (root / "book" / "search-pydocs.md").write_text(
-        TRIAL.replace("(trial)", "(questions)") + PAGE
-    )
+    lay_out_named(root, "search-pydocs", PAGE)
     build_without_reference(root)
     return root
 

@@ -9,13 +9,7 @@ and 2.4.7. Names and roles: 4.1.2. Changes announced: 4.1.3. Reflow: 1.4.10.
 import json
 
 import pytest
-from pages import (
-    address_of,
-    build_without_reference,
-    lay_out_book,
-    quiet_page,
-    serious_violations,
-)
+from pages import build_without_reference, lay_out_book, quiet_page, serious_violations
 from tokenizers import (
     AddedToken,
     Tokenizer,
@@ -100,7 +94,7 @@ def library(vocabulary: list[str]) -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def tokenizer_book(tmp_path_factory):
+def one_page(tmp_path_factory):
     """A built book of one page with a tokenizer and a stepped figure."""
     root = tmp_path_factory.mktemp("tokenizer")
     lay_out_book(root, PAGE)
@@ -113,18 +107,7 @@ def tokenizer_book(tmp_path_factory):
         json.dumps({"vocabulary": VOCABULARY, "recorded": recorded})
     )
     build_without_reference(root)
-    return root
-
-
-@pytest.fixture(params=["file", "http"])
-def address(request, tokenizer_book):
-    with address_of(tokenizer_book, request.param) as found:
-        yield f"{found}/index.html"
-
-
-@pytest.fixture
-def from_disk(tokenizer_book):
-    return (tokenizer_book / "_build" / "html" / "index.html").as_uri()
+    return root, "index.html"
 
 
 def tokenizer_of(page):

@@ -32,7 +32,7 @@ def test_every_record_is_of_a_kind_whose_tests_check_it():
 @recorded
 def test_its_command_still_parses_and_asks_for_it(name, monkeypatch):
     """The words go through the real command line, up to the point where training would
-    begin; ``course record`` was ``course experiment`` once."""
+    begin."""
     asked = []
     monkeypatch.setattr(
         "course_tools.record_command.record_experiment",
@@ -40,7 +40,7 @@ def test_its_command_still_parses_and_asks_for_it(name, monkeypatch):
     )
     program, command, *words = shlex.split(records.load(name).command)
     result = typer.testing.CliRunner().invoke(app, ["record", *words])
-    assert (program, command) in {("course", "record"), ("course", "experiment")}
+    assert (program, command) == ("course", "record")
     assert result.exit_code == 0, result.output
     assert "-".join(asked[0][:2]) == name
 

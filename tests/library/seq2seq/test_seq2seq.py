@@ -233,14 +233,21 @@ def test_models_with_and_without_dot_attention_have_the_same_parameters(conditio
         assert torch.equal(parameter, names[name])
 
 
-def test_lengths_may_lie_on_the_cpu_where_torch_wants_them(batch):
+class Reads(nn.Module):
+    """An encoder that has read: its states and the last one lie on the device of the
+    words, where packing and gated units have kernels."""
+
+    def forward(self, words, lengths):
+        states = torch.zeros(*words.shape, 12, dtype=torch.double, device=words.device)
+        return states, states[:, 0]
+
+
+def test_lengths_may_lie_on_the_cpu_where_torch_wants_them():
     """`pack_padded_sequence` takes them there alone, wherever the words are."""
-    model, lengths = make("dot"), batch["source_lengths"]
-    found, expected = (
-        model.step(model.start(batch["source_ids"], where), batch["target_ids"][:, 0])
-        for where in (lengths.cpu(), lengths)
-    )
-    assert torch.equal(found[0], expected[0])
+    model, words = make("dot"), torch.ones(2, 4, dtype=torch.long, device="meta")
+    model.encoder, model.bridge = Reads(), nn.Identity()
+    state = model.start(words, torch.tensor([3, 1], device="cpu"))
+    assert state.source_mask.device == words.device
 
 
 def test_a_tied_output_layer_is_the_target_embedding_and_learns_with_it(batch):
