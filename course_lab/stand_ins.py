@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
-from datasets import Dataset
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from course_lab.probing import fill
 from course_lib.bert.config import BertConfig
@@ -107,7 +108,7 @@ def folder_of_tables() -> str:
                     {"text": row["text"], "coarse_label": row["label"]} for row in rows
                 ]
             (root / name).mkdir(parents=True, exist_ok=True)
-            Dataset.from_list(rows).to_parquet(root / name / f"{split}.parquet")
+            pq.write_table(pa.Table.from_pylist(rows), root / name / f"{split}.parquet")
     corpus = root / "wikitext2_raw"
     corpus.mkdir()
     for seed, split in enumerate(SIZES):

@@ -203,22 +203,18 @@ def ends_tables(variants: Sequence[str], leads: Sequence[tuple[str, str]]) -> st
     return told(load("family-ends"), f"{table}\n\n{differences}", "These runs were")
 
 
-def pairs_table(record: Record, bm25: Mapping[str, float], documents: int) -> str:
-    """The recorded ways to find a description, beside BM25 on the documents at hand."""
+def pairs_table(record: Record) -> str:
+    """The recorded ways to find a description."""
     names = [f"{kind}{how}" for how in (", as it is", "") for kind in PAIR_KINDS]
     columns = {
         "MRR (%)": ("scores", "mrr"),
         "first (%)": ("scores", "recall_1"),
         "among ten (%)": ("scores", "recall_10"),
     }
-    table = score_table(
-        record.results, names, columns, {"vectors kept": lambda x: f"{x['vectors']:,}"}
-    )
-    found = " | ".join(f"{100 * bm25[key]:.1f}" for _, key in columns.values())
-    row = f"| BM25, computed now on {documents} documents | 0 | {found} |"
-    recorded = record.results[0]["documents"]
-    what = f"All rows but the last, on {recorded} documents, were"
-    return told(record, f"{table}\n{row}", what)
+    also = {"vectors kept": lambda run: f"{run['vectors']:,}"}
+    table = score_table(record.results, [*names, "BM25"], columns, also)
+    documents = record.results[0]["documents"]
+    return told(record, table, f"These runs, on {documents} documents, were")
 
 
 #: What a prompt holds, the variant of the record, and the key of its scores.

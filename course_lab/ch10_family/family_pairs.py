@@ -2,8 +2,8 @@
 belongs to a summary (`pydocs-pair`).
 
 Both read each text on its own, start with the same shipped checkpoint and are trained
-on the same pairs, in the same order, for as many steps. The control is the checkpoint
-as it is.
+on the same pairs, in the same order, for as many steps. Controls are the checkpoint as
+it is, and BM25, which counts words.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from course_lab import stand_ins
 from course_lab.ch06_pretraining.shipped import load_shipped
+from course_lab.ch09_sentence_bert.bm25 import Bm25
 from course_lab.study import Study, shortened
 from course_lib.data import load
 from course_lib.family.colbert import LateInteraction, maxsim
@@ -57,7 +58,7 @@ class PairTexts(NamedTuple):
 class PairVariant:
     """One way to compare, trained or not."""
 
-    kind: str  # "single vector" or "late interaction"
+    kind: str  # one of `KINDS`, or "BM25"
     training: TrainingConfig | None = None  # None for the checkpoint as it is
 
 
@@ -154,8 +155,7 @@ def pair_loss_sum(model: nn.Module, batch: tuple[Texts, Texts]) -> tuple[Tensor,
 
 @torch.no_grad()
 def ranks(model: nn.Module, pairs: Pairs, block: int = 64) -> Tensor:
-    """Return the place of each summary's own description among all, 1 being the best;
-    ties count against it."""
+    """Return the place of each summary's own description among all (`places`)."""
     parts = range(0, len(pairs.queries), block)
     blocks = [padded(pairs.documents[start : start + block]) for start in parts]
     rows = []
@@ -166,23 +166,30 @@ def ranks(model: nn.Module, pairs: Pairs, block: int = 64) -> Tensor:
                 [compare(model, queries, documents) for documents in blocks], dim=1
             )
         )
-    scores = torch.cat(rows)
+    return places(torch.cat(rows))
+
+
+def places(scores: Tensor) -> Tensor:
+    """Return the place of each summary's own description, which has its index, 1 being
+    the best; ties count against it."""
     return (scores >= scores.diagonal()[:, None]).sum(dim=1)
 
 
-def retrieval_scores(places: Tensor) -> dict[str, float]:
+def retrieval_scores(found: Tensor) -> dict[str, float]:
     """Return the mean reciprocal rank and the shares of right answers among the first 1
     and 10."""
     return {
-        "mrr": float((1 / places).mean()),
-        "recall_1": float((places <= 1).float().mean()),
-        "recall_10": float((places <= 10).float().mean()),
+        "mrr": float((1 / found).mean()),
+        "recall_1": float((found <= 1).float().mean()),
+        "recall_10": float((found <= 10).float().mean()),
     }
 
 
 def run(study: Study, name: str, seed: int, source: str | None) -> dict[str, Any]:
     """Train, if it is to be trained, and measure one variant."""
     variant = study.variants[name]
+    if variant.kind == "BM25":
+        return count_words(source)
     model, tokenizer = build(variant.kind, study.shared["checkpoint"], seed)
     seconds = 0.0
     if variant.training is not None:
@@ -201,6 +208,19 @@ def run(study: Study, name: str, seed: int, source: str | None) -> dict[str, Any
     }
 
 
+def count_words(source: str | None) -> dict[str, Any]:
+    """Measure BM25, which learns nothing and keeps no vector."""
+    texts = read_texts("test", source)
+    scores = Bm25(texts.documents).scores(texts.queries)
+    return {
+        "scores": retrieval_scores(places(scores)),
+        "documents": len(texts.documents),
+        "vectors": 0,
+        "steps": 0,
+        "seconds": 0.0,
+    }
+
+
 def probe(study: Study, name: str) -> tuple[Study, str]:
     """Shorten a study, with few pairs for it."""
     short = shortened(study.variants, steps=3, warmup=0)
@@ -215,6 +235,7 @@ STUDY = Study(
         "late interaction, as it is": PairVariant("late interaction"),
         "single vector": PairVariant("single vector", _TRAINING),
         "late interaction": PairVariant("late interaction", _TRAINING),
+        "BM25": PairVariant("BM25"),
     },
     lambda _, source, __: source,
     run,
