@@ -3,7 +3,7 @@
 #
 #   PYTHON=/path/to/python3.11   the interpreter that makes .venv (default: the first of python3.11, python3.12, ... >= 3.11)
 #   PYTEST_ARGS="-m 'not slow'"  more arguments for pytest
-#   WORKERS=4                    processes that pytest uses (default 2)
+#   WORKERS=4                    processes that pytest uses (default 3: on two cores, one of them waits for a browser or a kernel)
 #   PIP_EXTRA_INDEX_URL=...      pip's own settings apply, e.g. to choose the CPU build of torch: see book/setup.md
 #
 # `make test` also needs Chromium and, on Linux, bubblewrap: as root with apt-get it installs them, else it says how.
@@ -21,7 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 READY := $(VENV)/.ready
 PYTHON ?=
 PYTEST_ARGS ?=
-WORKERS ?= 2
+WORKERS ?= 3
 
 # Nothing that is built or tested here reaches for the network behind your back, or for a window on a screen.
 export HF_HUB_OFFLINE ?= 1
@@ -51,6 +51,7 @@ test: programs lint site ## Check everything, the grader in part; ends with pyte
 	  -m "not records" $(PYTEST_ARGS)
 
 # What takes long, in full; `make test` takes a representative of each kind (tests/whole.py). The files are those that do so.
+# `COURSE_TESTS=whole make test` is both in one.
 test-grading: programs site ## Check in full: every attack, answer and probe, a large class, stock nbgrader, every page, the GPU's steps
 	COURSE_TESTS=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  $$(grep -rlE --include='test_*.py' '^from (whole|known_answers) import' tests) $(PYTEST_ARGS)

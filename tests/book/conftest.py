@@ -5,6 +5,7 @@ import sys
 import pytest
 from pages import address_of
 from places import BOOK, ROOT
+from whole import first_or_all
 
 sys.path.insert(0, str(BOOK / "_ext"))
 
@@ -17,7 +18,7 @@ def site():
     return build(ROOT).parent
 
 
-@pytest.fixture(params=["file", "http"])
+@pytest.fixture(params=first_or_all("file", "http"))
 def address(request, one_page):
     """Where the page of a module is, whose `one_page` builds it: on disk, and served by
     the loopback interface."""

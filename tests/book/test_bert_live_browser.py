@@ -11,6 +11,7 @@ import pytest
 import torch
 from pages import build_without_reference, lay_out_named, quiet_page, serious_violations
 from places import BOOK
+from whole import first_or_all
 
 from course_lab.ch06_pretraining.shipped import load_shipped
 from course_tools.site import live
@@ -259,7 +260,7 @@ def test_each_patient_differs_visibly_on_most_of_the_prepared_texts(browser, fro
         assert min(counts) >= 5, counts
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", first_or_all("dark", "light"))
 def test_axe_finds_no_serious_violation_and_a_phone_does_not_scroll_sideways(
     browser, from_disk, theme
 ):

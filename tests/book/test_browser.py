@@ -15,6 +15,7 @@ import pytest
 from pages import address_of, of_every_kind, pages_of, quiet_page, typeset, written
 from PIL import Image
 from places import ROOT
+from whole import first_or_all
 
 from course_tools.site.reference import sections, taught_in
 
@@ -26,7 +27,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 FIGURE_CONTRAST = 3.0
 
 
-@pytest.fixture(scope="session", params=["file", "http"])
+@pytest.fixture(scope="session", params=first_or_all("file", "http"))
 def address(request, site):
     """Where the site is: a folder on disk, or a server on the loopback interface."""
     with address_of(ROOT, request.param) as address:
@@ -218,7 +219,7 @@ def relative_luminance(rgb: np.ndarray) -> np.ndarray:
     return linear @ np.array([0.2126, 0.7152, 0.0722])
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", first_or_all("dark", "light"))
 def test_figures_are_legible_on_a_page_of_either_colour(browser, site, theme):
     figures = 0
     with quiet_page(

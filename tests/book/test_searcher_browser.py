@@ -22,6 +22,7 @@ from pages import (
     quiet_page,
     serious_violations,
 )
+from whole import first_or_all
 
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS
 from course_lab.ch09_sentence_bert import static_search
@@ -150,7 +151,7 @@ def test_pieces_vectors_and_hits_are_those_of_python(browser, search_book, data,
                 )
 
 
-@pytest.mark.parametrize("scheme", ["file", "http"])
+@pytest.mark.parametrize("scheme", first_or_all("file", "http"))
 def test_a_question_typed_by_keyboard_is_answered_and_announced(
     browser, search_book, scheme
 ):
@@ -187,7 +188,7 @@ def test_a_question_typed_by_keyboard_is_answered_and_announced(
         assert searcher.get_by_role("listitem").count() == 0
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", first_or_all("dark", "light"))
 def test_axe_finds_no_serious_violation_and_a_narrow_page_does_not_scroll(
     browser, search_book, theme
 ):

@@ -18,6 +18,7 @@ from tokenizers import (
     pre_tokenizers,
     processors,
 )
+from whole import first_or_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -320,7 +321,7 @@ def test_buttons_and_arrow_keys_go_through_the_steps(browser, address):
         assert stepper.locator("b").count() == 0
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", first_or_all("dark", "light"))
 def test_axe_finds_no_serious_violation(browser, from_disk, theme):
     with quiet_page(browser, color_scheme=theme) as page:
         page.goto(from_disk)

@@ -287,7 +287,7 @@ def run_ci(tmp_path, failing=""):
     """Run .ci/run with a make that writes down how it was called, and fails for one
     target."""
     log, command = tmp_path / "log", ["bash", ROOT / ".ci" / "run"]
-    said = "make $* $CI $PIP_NO_CACHE_DIR $PYTEST_ARGS $typed"
+    said = "make $* $CI $PIP_NO_CACHE_DIR $COURSE_TESTS $PYTEST_ARGS $typed"
     called = f'read -r typed; echo "{said}" >> {log}'
     program(tmp_path / "make", f'{called}; test "$1" != "{failing}" || exit 3')
     ci = subprocess.run(
@@ -299,12 +299,12 @@ def run_ci(tmp_path, failing=""):
     return ci.returncode, [line.strip() for line in log.read_text().splitlines()]
 
 
-TARGETS = ("test", "check-records", "test-grading")
-ALL = [f"make {name} true 1 --durations=50" for name in TARGETS]
+TARGETS = ("check-records", "test")
+ALL = [f"make {name} true 1 whole --durations=50" for name in TARGETS]
 
 
 @pytest.mark.parametrize(
-    ("failing", "status", "ran"), [("", 0, 3), ("test", 3, 1), ("test-grading", 3, 3)]
+    ("failing", "status", "ran"), [("", 0, 2), ("check-records", 3, 1), ("test", 3, 2)]
 )
 def test_ci_is_all_tests_without_input_and_hides_no_failure(
     tmp_path, failing, status, ran
@@ -345,8 +345,9 @@ def test_the_jobs_of_the_workflow_run_every_test_folder_between_them():
 
 def test_the_jobs_that_test_take_all_cases_and_print_what_lasts():
     assert "--durations=50" in WORKFLOW["env"]["PYTEST"]
+    assert WORKFLOW["env"]["COURSE_TESTS"] == "whole"
     for job in ("grading", "browser"):
-        assert "COURSE_TESTS=whole $PYTEST" in commands(job)[-1]
+        assert "$PYTEST" in commands(job)[-1]
         assert "sudo make programs" in commands(job)[:-1]  # make is not root there
     assert any("apparmor_restrict" in run for run in commands("grading"))
     assert "make lint" in commands("library")

@@ -11,6 +11,7 @@ import typer.testing
 from expect import assert_near
 from safetensors.torch import load_file
 from tiny import tiny_tokenizer
+from whole import first_or_all
 
 from course_lab.ch06_pretraining import shipped
 from course_lab.ch06_pretraining.pretrain import Plan, build, plan_from
@@ -109,6 +110,7 @@ def test_a_shipped_model_knows_more_than_counts_of_pairs_and_tells_next_sentence
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", first_or_all("tiny", "mini"))
 def test_the_numbers_of_the_card_come_out_again(name):
     """On the text of this machine; with other packages it is another text, and nothing
     can be said."""

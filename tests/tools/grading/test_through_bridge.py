@@ -19,6 +19,7 @@ from walled import need_a_sandbox
 from whole import WHOLE
 
 from course_tools.grading.assignments.mutants import Changes, Mark, load_across
+from course_tools.grading.assignments.mutants_run import REFERENCE
 from course_tools.grading.assignments.release import assignments
 from course_tools.grading.run.assignment import Assignment, load
 from course_tools.grading.run.execute import Transcript
@@ -92,10 +93,13 @@ def test_wrong_and_right_answers_get_the_marks_and_the_words_of_one_process(
     name, tmp_path
 ):
     """In this order: the reference, then in both processes what differs from it and all
-    that follows."""
+    that follows. Of each test cell two mistakes, one that a visible test catches and
+    one that a hidden test does, those of which words are stated, and right answers."""
     known, stated = run_known(name), load_across(name, ROOT)
-    command = [sys.executable, mutants_across.__file__, name, str(ROOT), "1"]
-    command += [case.name for cases in known_answers(name) for case in cases]
+    mutants, right = known_answers(name)
+    cases = {(case.cell, case.caught): case for case in reversed(mutants)}
+    crossing = {case.name for case in [*cases.values(), *right]} | known.keys() & stated
+    command = [sys.executable, mutants_across.__file__, name, str(ROOT), "1", *crossing]
     # Texts have the hashes that they have in run_cases: an answer that leans on the
     # order of a set gives the same one.
     settings = {
@@ -114,7 +118,7 @@ def test_wrong_and_right_answers_get_the_marks_and_the_words_of_one_process(
     )
     assert done.returncode == 0, done.stderr
     outcomes = json.loads(done.stdout)
-    assert outcomes.keys() == known.keys()
+    assert outcomes.keys() == crossing | {REFERENCE}
     assert {
         (case, cell)
         for case, cells in stated.items()
