@@ -233,7 +233,7 @@ def additive_scores(query, key, W, U, v, coverage=None, w=None):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "additive-scores-values", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "additive-scores-values", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 check_withheld("additive_scores")
 one = torch.ones(1, 1, device=device)
 scores = additive_scores(
@@ -247,25 +247,54 @@ check_close(
 )
 B, T, S, Dq, Dk, H = 2, 3, 4, 5, 6, 7
 numbers = torch.Generator().manual_seed(1)
+query, key, W, U, v = (
+    torch.randn(*shape, generator=numbers).to(device)
+    for shape in ((B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,))
+)
+scores = additive_scores(query, key, W, U, v)
+check_shape(scores, [B, T, S], "The table of scores")
+for b, t, s in ((0, 0, 0), (0, 2, 1), (1, 1, 3), (1, 2, 0)):
+    check_close(
+        scores[b, t, s],
+        v @ (W @ query[b, t] + U @ key[b, s]).tanh(),
+        f"The score of query {t} and key {s} of sentence {b}",
+        "Inside tanh are W times the query and U times the key.",
+        1e-4,
+    )
+### BEGIN HIDDEN TESTS
+# {compare:additive_scores}
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "additive-scores-coverage", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("additive_scores")
+one = torch.ones(1, 1, device=device)
+key = torch.tensor([[[0.0], [-1.0]]], device=device)
+coverage = torch.tensor([[[1.0, 0.0]]], device=device)
+check_close(
+    additive_scores(one[None], key, one, one, 2 * one[0], coverage, 3 * one[0]),
+    torch.tensor([[[2 * math.tanh(4), 0.0]]], device=device),
+    "The example's table of scores with coverage",
+    "w times the coverage stands inside tanh.",
+)
+B, T, S, Dq, Dk, H = 2, 3, 4, 5, 6, 7
+numbers = torch.Generator().manual_seed(2)
 query, key, W, U, v, coverage, w = (
     torch.randn(*shape, generator=numbers).to(device)
     for shape in ((B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,), (B, T, S), (H,))
 )
-for seen, words in (((), "Without coverage"), ((coverage.abs(), w), "With coverage")):
-    scores = additive_scores(query, key, W, U, v, *seen)
-    check_shape(scores, [B, T, S], f"{words}, the table of scores")
-    for b, t, s in ((0, 0, 0), (0, 2, 1), (1, 1, 3), (1, 2, 0)):
-        inside = W @ query[b, t] + U @ key[b, s]
-        inside = inside + (w * coverage[b, t, s].abs() if seen else 0)
-        check_close(
-            scores[b, t, s],
-            v @ inside.tanh(),
-            f"{words}, the score of query {t} and key {s} of sentence {b}",
-            "Inside tanh are W times the query, U times the key and w times the coverage of the two.",
-            1e-4,
-        )
+scores = additive_scores(query, key, W, U, v, coverage.abs(), w)
+check_shape(scores, [B, T, S], "With coverage, the table of scores")
+for b, t, s in ((0, 0, 0), (0, 2, 1), (1, 1, 3), (1, 2, 0)):
+    inside = W @ query[b, t] + U @ key[b, s] + w * coverage[b, t, s].abs()
+    check_close(
+        scores[b, t, s],
+        v @ inside.tanh(),
+        f"With coverage, the score of query {t} and key {s} of sentence {b}",
+        "Inside tanh are W times the query, U times the key and w times the coverage of the two.",
+        1e-4,
+    )
 ### BEGIN HIDDEN TESTS
-# {compare:additive_scores}
+# {compare:additive_scores_coverage}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -308,7 +337,7 @@ def dot_scores(query, key, slope=0.0):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "dot-scores-values", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "dot-scores-values", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 check_withheld("dot_scores")
 query = torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 2.0, 0.0, 0.0]], device=device)
 key = torch.tensor(
@@ -330,6 +359,16 @@ check_close(
     torch.tensor([[2.0, 1.0, 2.0], [1.0, 0.0, 3.0]], device=device),
     "The table of scores",
 )
+### BEGIN HIDDEN TESTS
+# {compare:dot_scores}
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "dot-scores-slope", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+check_withheld("dot_scores")
+query = torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 2.0, 0.0, 0.0]], device=device)
+key = torch.tensor(
+    [[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 1.0]], device=device
+)
 check_close(
     dot_scores(query, key, slope=0.5),
     torch.tensor([[2.0, 0.5, 1.0], [0.5, 0.0, 2.5]], device=device),
@@ -337,7 +376,7 @@ check_close(
     "Take away slope times |t - j|: nothing where a query and a key stand at the same place.",
 )
 ### BEGIN HIDDEN TESTS
-# {compare:dot_scores}
+# {compare:dot_scores_slope}
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -6,6 +6,7 @@ they can do with. `course_tools/grading/assignments/comparing.py` runs them.
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from course_tools.grading.assignments.comparing import Case, Comparison, Draw, Misuse
@@ -124,8 +125,8 @@ def additive_scores(query, key, W, U, v, coverage=None, w=None):
     return total
 
 
-def additive_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind: str, sizes: list[int], dtype=DOUBLE, scale=1.0, seen=False) -> Case:
+def additive_cases(draw: Draw, seen: bool = False) -> Iterator[Case]:
+    def case(kind: str, sizes: list[int], dtype=DOUBLE, scale=1.0) -> Case:
         B, T, S, Dq, Dk, H = sizes
         shapes = [(B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,)]
         shapes += [(B, T, S), (H,)] * seen
@@ -135,8 +136,6 @@ def additive_cases(draw: Draw) -> Iterator[Case]:
     for dtype, name in ((DOUBLE, "float64"), (SINGLE, "float32")):
         for _ in range(10):
             yield case(f"sizes that all differ, in {name}", draw.sizes(6), dtype)
-        for _ in range(5):
-            yield case(f"coverage, in {name}", draw.sizes(6), dtype, seen=True)
     letters = ("sentence", "target", "source position", "feature of a query")
     letters += ("feature of a key", "hidden unit")
     for _ in range(4):
@@ -144,7 +143,6 @@ def additive_cases(draw: Draw) -> Iterator[Case]:
             sizes = draw.sizes(6)
             sizes[place] = 1
             yield case(f"one {name}", sizes)
-            yield case(f"coverage and one {name}", sizes, seen=True)
         same = draw.sizes(6)
         same[4] = same[3]
         yield case("queries and keys of one size", same)
@@ -152,17 +150,26 @@ def additive_cases(draw: Draw) -> Iterator[Case]:
         yield case("small numbers", draw.sizes(6), scale=1e-3)
         yield case("large numbers, where tanh is flat", draw.sizes(6), scale=1e2)
         one, kind = case("", draw.sizes(6)), "keys that were given before, with other weights"
-        query, key, W, U, v = one.args
-        yield Case(kind, (query, key, W, U, v))
-        yield Case(kind, (query, key, 0.5 * W, 2.0 * U, v))
+        query, key, W, U, *rest = one.args
+        yield Case(kind, one.args)
+        yield Case(kind, (query, key, 0.5 * W, 2.0 * U, *rest))
     yield case("a single number of each", [1] * 6)
 
 
-Comparison("additive_scores", additive_cases, (additive_scores,), ("the table of scores",))
+SCORES = ("the table of scores",)
+Comparison("additive_scores", additive_cases, (additive_scores,), SCORES)
+Comparison(
+    "additive_scores_coverage",
+    partial(additive_cases, seen=True),
+    (additive_scores,),
+    SCORES,
+    "additive_scores",
+)
 
 # ---- Part 3: scaled dot products, and their statistics
 
 ONE_QUERY = "D is the size of one query, not of all heads together and not the number of keys."
+SLOPE = "Slope times |t - j| is taken away from each score, whatever the sign of the slope."
 
 
 def dot_scores(query, key, slope=0.0):
@@ -173,7 +180,12 @@ def dot_scores(query, key, slope=0.0):
     return (scores - slope * torch.tensor(apart, dtype=DOUBLE)).to(query.dtype)
 
 
-def dot_cases(draw: Draw) -> Iterator[Case]:
+def dot_cases(draw: Draw, sloping: bool = False) -> Iterator[Case]:
+    def case(kind: str, *both: torch.Tensor, gradients: bool = True) -> Case:
+        slope = (draw.choice((0.5, 1.25, -0.75)),) if sloping else ()
+        hint = SLOPE if sloping else ONE_QUERY
+        return Case(kind, (*both, *slope), hint=hint, gradients=gradients)
+
     for dtype in (DOUBLE, SINGLE, *HALVES):
         for _ in range(3):
             T, S, D, B, N = draw.sizes(5)
@@ -187,10 +199,7 @@ def dot_cases(draw: Draw) -> Iterator[Case]:
                 kind = f"{words} in {str(dtype)[6:]}"
                 query = draw.normal(*lead, T, D, dtype=dtype)
                 key = draw.normal(*lead, S, D, dtype=dtype)
-                exact = dtype not in HALVES
-                yield Case(kind, (query, key), hint=ONE_QUERY, gradients=exact)
-                given = query, key, draw.choice((0.5, 1.25, -0.75))
-                yield Case(f"a slope and {kind}", given, gradients=exact)
+                yield case(kind, query, key, gradients=dtype not in HALVES)
     for T, S, D, words in (
         (5, 6, 1, "one feature"),
         (1, 6, 7, "one query"),
@@ -201,13 +210,16 @@ def dot_cases(draw: Draw) -> Iterator[Case]:
     ):
         for scale, size in ((1.0, ""), (1e-6, ", tiny"), (1e4, ", large")):
             query, key = draw.normal(3, T, D, scale=scale), draw.normal(3, S, D, scale=scale)
-            yield Case(f"{words}{size}", (query, key), hint=ONE_QUERY)
+            yield case(f"{words}{size}", query, key)
     for _ in range(3):
         both = draw.normal(*draw.sizes(3))
-        yield Case("query and key the same tensor", (both, both), hint=ONE_QUERY)
+        yield case("query and key the same tensor", both, both)
 
 
-Comparison("dot_scores", dot_cases, (dot_scores,), ("the table of scores",))
+Comparison("dot_scores", dot_cases, (dot_scores,), SCORES)
+Comparison(
+    "dot_scores_slope", partial(dot_cases, sloping=True), (dot_scores,), SCORES, "dot_scores"
+)
 
 
 def statistics_of(correction: int):

@@ -181,6 +181,7 @@ ADDITIVE = [
         "Is tanh inside, around the sum",
         "visible",
         {"additive-scores": ("torch.tanh(", "(")},
+        ("additive-scores-coverage",),
     ),
     Mutant(
         "tanh_around_everything",
@@ -195,6 +196,7 @@ ADDITIVE = [
                 "    return torch.tanh(hidden @ v)",
             )
         },
+        ("additive-scores-coverage",),
     ),
     Mutant(
         "product_instead_of_sum",
@@ -203,6 +205,7 @@ ADDITIVE = [
         "The example's table of scores is wrong",
         "visible",
         {"additive-scores": (".unsqueeze(2) + (", ".unsqueeze(2) * (")},
+        ("additive-scores-coverage",),
     ),
     Mutant(
         "keys_before_queries",
@@ -216,14 +219,28 @@ ADDITIVE = [
                 "return (hidden @ v).transpose(1, 2)",
             )
         },
+        ("additive-scores-coverage",),
     ),
     Mutant(
         "coverage_outside_tanh",
         "adds the coverage to the scores, outside of tanh",
-        "additive-scores-values",
-        "Inside tanh are W times the query, U times the key and w times the coverage",
+        "additive-scores-coverage",
+        "w times the coverage stands inside tanh",
         "visible",
         {"additive-scores": (".unsqueeze(1) + seen)", ".unsqueeze(1)) + seen")},
+    ),
+    Mutant(
+        "coverage_of_one_position_left_out",
+        "takes the coverage of a single source position for none",
+        "additive-scores-coverage",
+        "one source position",
+        "hidden",
+        {
+            "additive-scores": (
+                "if coverage is None",
+                "if coverage is None or coverage.shape[2] == 1",
+            )
+        },
     ),
     Mutant(
         "weights_swapped",
@@ -237,6 +254,7 @@ ADDITIVE = [
                 "(query @ U.T).unsqueeze(2) + (key @ W.T)",
             )
         },
+        ("additive-scores-coverage",),
     ),
 ]
 
@@ -249,6 +267,7 @@ DOT = [
         "Did you forget return?",
         "visible",
         {"dot-scores": ("return query @ key", "result = query @ key")},
+        ("dot-scores-slope",),
     ),
     Mutant(
         "no_scaling",
@@ -257,6 +276,7 @@ DOT = [
         "Did you forget to divide by the square root of D?",
         "visible",
         {"dot-scores": (f" / {SCALE}", "")},
+        ("dot-scores-slope",),
     ),
     Mutant(
         "scaled_by_d",
@@ -265,6 +285,7 @@ DOT = [
         "not by D",
         "visible",
         {"dot-scores": (SCALE, "query.shape[-1]")},
+        ("dot-scores-slope",),
     ),
     Mutant(
         "scaled_by_d_model",
@@ -278,6 +299,7 @@ DOT = [
                 "math.sqrt(query.shape[-1] * (query.shape[1] if query.dim() == 4 else 1))",
             )
         },
+        ("dot-scores-slope",),
     ),
     Mutant(
         "scaled_by_number_of_keys",
@@ -286,6 +308,7 @@ DOT = [
         "the size of one query",
         "visible",
         {"dot-scores": (SCALE, "math.sqrt(key.shape[-2])")},
+        ("dot-scores-slope",),
     ),
     Mutant(
         "scale_of_the_example",
@@ -294,14 +317,23 @@ DOT = [
         "D is the size of one query, not",
         "hidden",
         {"dot-scores": (SCALE, "2")},
+        ("dot-scores-slope",),
     ),
     Mutant(
         "slope_with_a_sign",
         "takes away t - j, so that what comes later scores higher",
-        "dot-scores-values",
+        "dot-scores-slope",
         "Take away slope times |t - j|",
         "visible",
         {"dot-scores": (".abs().to(", ".to(")},
+    ),
+    Mutant(
+        "negative_slope_ignored",
+        "lets a slope only lower the scores",
+        "dot-scores-slope",
+        "whatever the sign of the slope",
+        "hidden",
+        {"dot-scores": ("slope * apart", "max(slope, 0.0) * apart")},
     ),
     Mutant(
         "scores_in_float32_only",
@@ -315,6 +347,7 @@ DOT = [
                 "query, key, apart = query.float(), key.float(), apart.float()\n    return query @ key",
             )
         },
+        ("dot-scores-slope",),
     ),
     Mutant(
         "variance_of_weights",
