@@ -96,7 +96,7 @@ def linear_table(curves: Mapping[tuple[str, int], Curve]) -> str:
         leads = [lead_text(curve.lead("fine-tuned", way, labels)) for way in LINEAR]
         seeds = str(len(curve.at("words", labels)))
         rows.append([TASKS[name], f"{labels:,}", *scores, *leads, seeds])
-    head = ["task", "labels", "fine-tuned", *LINEAR]
+    head = ["task", "labels", "fine-tuned", "bag of words", "frozen states"]
     return markdown_table([*head, *(f"over {way}" for way in LINEAR), "seeds"], rows)
 
 

@@ -111,10 +111,10 @@ class Seq2SeqConfig:
 class DecoderState:
     """What the decoder carries from step to step; each tensor has the batch first."""
 
-    hidden: Tensor
-    encoder_states: Tensor
-    source_mask: Tensor
-    summary: Tensor
+    hidden: Tensor  # (B, D): the decoder's own state, new after each step
+    encoder_states: Tensor  # (B, S, D): all of them, for attention
+    source_mask: Tensor  # (B, S): True at words, False at padding
+    summary: Tensor  # (B, D): the last state of each direction
 
 
 class Encoder(nn.Module):

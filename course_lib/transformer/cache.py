@@ -9,6 +9,7 @@ Other letters: N, features of one head.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -111,7 +112,7 @@ class CachedDecoding(nn.Module):
 
     encoder: nn.Module
     embed: WordAndPosition
-    blocks: nn.ModuleList
+    blocks: Any  # DecoderBlocks in a ModuleList, whose type does not say of what
     final_norm: nn.Module
     output: nn.Module
 
@@ -123,7 +124,7 @@ class CachedDecoding(nn.Module):
         mask = padding_mask(source_lengths, source_ids.shape[1])[:, None]  # (B, 1, S)
         memory = self.encoder(source_ids, mask)
         caches = [
-            BlockCache(None, project(block.cross_attention, memory))  # type: ignore[arg-type]
+            BlockCache(None, project(block.cross_attention, memory))
             for block in self.blocks
         ]
         return TransformerState(mask, caches)
@@ -137,7 +138,7 @@ class CachedDecoding(nn.Module):
         hidden = self.embed(tokens[:, None], first=first)  # (B) -> (B, 1, D)
         caches = []
         for block, cache in zip(self.blocks, state.caches, strict=True):
-            hidden, cache = step_block(block, hidden, cache, state.source_mask)  # type: ignore[arg-type]
+            hidden, cache = step_block(block, hidden, cache, state.source_mask)
             caches.append(cache)
         logits = self.output(self.final_norm(hidden))[:, 0]  # (B, 1, V) -> (B, V)
         return logits.log_softmax(dim=-1), TransformerState(state.source_mask, caches)

@@ -26,6 +26,7 @@ TAUGHT = {
         "attention.scores:AdditiveScore",
         "attention.multi_head:attend",
         "seq2seq.model:Encoder",
+        "seq2seq.model:DecoderState",
         "seq2seq.model:Decoder",
         "seq2seq.model:Seq2Seq",
         "seq2seq.search:greedy",
@@ -57,6 +58,9 @@ TAUGHT = {
         "transformer.heads:label_smoothing_loss",
         "transformer.model:TransformerEncoder",
         "transformer.model:Transformer",
+        "transformer.cache:attend_cached",
+        "transformer.cache:step_block",
+        "transformer.cache:CachedDecoding.step",
     ),
     "04-wordpiece": (
         "wordpiece.training:first_pieces",
