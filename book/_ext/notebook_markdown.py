@@ -204,6 +204,12 @@ def _literalinclude(directive: Directive, page: Page) -> str:
     )
 
 
+def _live(directive: Directive, page: Page) -> str:
+    """Only the site runs a model where it is read."""
+    body = f"{directive.body}\n\nThis runs on the website: {{doc}}`bert-live`."
+    return _quoted("BERT, live", body, page)
+
+
 def _quiz(directive: Directive, page: Page) -> str:
     question = parse_question(
         "\n".join(filter(None, [directive.argument, directive.body]))
@@ -318,6 +324,7 @@ DIRECTIVES: dict[str, Callable[[Directive, Page], str]] = {
     "code-block": _code_block,
     "code": _code_block,
     "literalinclude": _literalinclude,
+    "live": _live,
     "quiz": _quiz,
     "exercise": _exercise,
     "exercise-start": _exercise,

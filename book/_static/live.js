@@ -3,6 +3,7 @@
 // The weights lie in scripts of their own (course_tools/site/live.py writes them), which are loaded when the reader asks for
 // them; a page from disk may load a script and nothing else, and start a worker from a blob.
 // What is typed becomes text nodes only, and stands in the address behind #, which no browser sends.
+// A chapter has some of the parts of the page, with a sentence of its own: see `prepareSmall`.
 "use strict";
 
 globalThis.courseLive = (() => {
@@ -42,6 +43,11 @@ globalThis.courseLive = (() => {
       });
       return hits;
     }
+    function buffersOf(value, found = new Set()) {
+      if (value?.data?.buffer) found.add(value.data.buffer);
+      else if (value && typeof value === "object") Object.values(value).forEach((part) => buffersOf(part, found));
+      return found;
+    }
     function run({ number, ids, types, mask, positions, alone, most }) {
       models.forEach(([which, model], place) => {
         const trace = {}, out = model.forward(ids, mask, types, positions, trace);
@@ -52,11 +58,12 @@ globalThis.courseLive = (() => {
           model.bert.forward(row, null, row.map(() => 0), inside);
           return inside.states;
         };
-        postMessage({
+        const answer = {
           number, which, trace: place ? null : trace, next, last: place === models.length - 1,
           top: positions.map((_, t) => best(chances.row(t), most)),
           alone: alone.map(statesOf),
-        });
+        };
+        postMessage(answer, [...buffersOf(answer)]); // handed over, not copied: the page has more to do than to read
       });
     }
     onmessage = ({ data }) => {
@@ -159,9 +166,21 @@ globalThis.courseLive = (() => {
     };
   }
 
+  function setText(node, text) {
+    if (node.textContent !== text) node.textContent = text;
+  }
+
+  // One child for each item. Those that are there stay, with their focus, and are shown anew: cheaper than to make them.
+  function each(parent, items, make, show) {
+    while (parent.children.length > items.length) parent.lastElementChild.remove();
+    while (parent.children.length < items.length) parent.append(make(parent.children.length));
+    items.forEach((item, place) => show(parent.children[place], item, place));
+  }
+
+  const scoped = (scope, text) => Object.assign(element("th", "", text), { scope });
+
   // A table of texts; its frame scrolls, by keyboard too.
   function table(caption, headers, rows) {
-    const scoped = (scope, text) => Object.assign(element("th", "", text), { scope });
     const body = rows.map(([first, ...cells]) =>
       element("tr", "", scoped("row", first), ...cells.map((cell) => element("td", "", cell))));
     const frame = element("div", "explorer-frame", element("table", "", element("caption", "", caption),
@@ -177,28 +196,39 @@ globalThis.courseLive = (() => {
   const named = (tokens) => tokens.map((token, t) => `${t} ${token}`);
   const rowOf = ({ data, columns }, t) => data.subarray(t * columns, (t + 1) * columns);
 
-  // Weights as squares whose area is the weight; the number is there for who does not see it.
-  function weightMatrix(tokens, weights, caption) {
-    const rows = tokens.map((token, t) => [token, ...Array.from(rowOf(weights, t), (weight) => {
-      const square = element("span", "live-square");
-      const side = Number.isFinite(weight) ? Math.sqrt(Math.max(weight, 0)) : 0;
-      square.style.width = square.style.height = `${side}rem`;
-      return element("span", "live-cell", square, element("span", "live-number", shown(weight)));
-    })]);
-    const made = table(caption, ["query ↓ key →", ...tokens], rows);
-    made.classList.add("live-matrix");
-    return made;
+  // Weights as squares whose area is the weight; the number is there for who does not see it. A cell is one element: a
+  // matrix has a thousand.
+  function weightMatrix(tokens, weights, caption, frame = table("", [], [])) {
+    const [said, head, body] = frame.firstChild.children;
+    frame.classList.add("live-matrix");
+    frame.setAttribute("aria-label", caption);
+    setText(said, caption);
+    each(head.firstChild, ["query ↓ key →", ...tokens], () => scoped("col", ""), setText);
+    each(body, tokens, () => element("tr", "", scoped("row", "")), (row, token, t) => {
+      const texts = [token, ...Array.from(rowOf(weights, t), shown)];
+      each(row, texts, () => element("td", ""), (cell, text, place) => {
+        if (cell.textContent === text) return;
+        cell.textContent = text;
+        const side = Math.sqrt(Math.max(text, 0)) || 0; // NaN has no square
+        if (place) cell.style.backgroundSize = `${side}rem ${side}rem`;
+      });
+    });
+    return frame;
   }
 
-  function predictionList(name, hits, vocabulary) {
-    const list = element("ol", "live-predictions", ...hits.map(({ id, chance }) => {
-      const bar = element("span", "live-bar");
-      bar.style.width = `${Number.isFinite(chance) ? 100 * chance : 0}%`;
-      return element("li", "", element("code", "", vocabulary[id]), " ", percent(chance), bar);
-    }));
+  function predictionList(name, hits, vocabulary, made = null) {
+    const block = made ?? element("div", "", element("p", "live-name"), element("ol", "live-predictions"));
+    const [title, list] = block.children;
+    setText(title, name);
     list.setAttribute("role", "list");
     list.setAttribute("aria-label", name);
-    return element("div", "", element("p", "live-name", name), list);
+    const make = () => element("li", "", element("code", ""), " ", element("span", ""), element("span", "live-bar"));
+    each(list, hits, make, ({ children: [code, share, bar] }, { id, chance }) => {
+      setText(code, vocabulary[id]);
+      setText(share, percent(chance));
+      bar.style.width = `${Number.isFinite(chance) ? 100 * chance : 0}%`;
+    });
+    return block;
   }
 
   // What stands behind # in the address: shared by all parts of the page.
@@ -238,13 +268,14 @@ globalThis.courseLive = (() => {
   ];
   const STEPS = ["What goes in", "Query and key", "Scores and softmax", "Values", "Add and norm", "Feed-forward, add and norm"];
 
-  function preparePage(write, places) {
-    const saved = fragment.read();
-    const whole = (name, other) => Number.parseInt(saved.get(name) ?? other, 10) || 0;
+  // `places`: where the parts go, by name, among them `write`. `given`: what was typed and chosen, as in the address. `keep`: is
+  // told when that has changed. `predicts`: whether tokens can be masked and are predicted; `asksTwice`: for a second sentence.
+  function prepare({ write, ...places }, given, keep, { predicts, asksTwice, examples }) {
+    const whole = (name, other) => Number.parseInt(given.get(name) ?? other, 10) || 0;
     const state = {
-      model: saved.get("model") === "mini" ? "mini" : "tiny",
-      text: saved.get("text") ?? EXAMPLES[0][1], second: saved.get("second") ?? "",
-      masked: new Set((saved.get("masked") ?? "").split(",").filter(Boolean).map(Number)),
+      model: given.get("model") === "mini" ? "mini" : "tiny",
+      text: given.get("text") ?? EXAMPLES[0][1], second: given.get("second") ?? "",
+      masked: new Set((given.get("masked") ?? "").split(",").filter(Boolean).map(Number)),
       token: whole("token", 0), layer: whole("layer", 0), head: whole("head", 0), step: whole("step", 0),
       words: [whole("word1", 1), whole("word2", 1)],
     };
@@ -258,28 +289,36 @@ globalThis.courseLive = (() => {
     status.setAttribute("role", "status");
     const menus = element("div", "explorer-menus");
     const showModels = menu(menus, "Model", (place) => { state.model = ["tiny", "mini"][place]; start(); });
-    const showExamples = menu(menus, "Example", (place) => {
-      if (!place) return;
-      [, boxes[0].value, boxes[1].value] = EXAMPLES[place - 1];
-      state.masked.clear();
-      typed();
-    });
-    const labels = [];
-    const boxes = ["Your sentence", "A second sentence, if you like"].map((caption, place) => {
+    showModels(["tiny", "mini"], state.model === "mini" ? 1 : 0);
+    if (examples) {
+      const showExamples = menu(menus, "Example", (place) => {
+        if (!place) return;
+        [, boxes[0].value, boxes[1].value] = EXAMPLES[place - 1];
+        state.masked.clear();
+        typed();
+      });
+      showExamples(["choose …", ...EXAMPLES.map(([name]) => name)], 0);
+    }
+    const captions = asksTwice ? ["Your sentence", "A second sentence, if you like"] : ["Your sentence"];
+    const boxes = captions.map((_, place) => {
       const box = element("textarea", "live-text");
       Object.assign(box, { rows: 2, maxLength: 400, spellcheck: false, value: [state.text, state.second][place] });
       box.addEventListener("input", typed);
-      labels.push(element("label", "live-label", caption, box));
       return box;
     });
+    const labels = captions.map((caption, place) => element("label", "live-label", caption, boxes[place]));
     const tokens = element("div", "live-tokens");
     tokens.setAttribute("role", "group");
     tokens.setAttribute("aria-label", "Tokens: press one to mask it");
     const predictions = element("div", "live-results");
-    write.replaceChildren(menus, button, bar, ...labels, tokens, status, predictions);
-    showModels(["tiny", "mini"], state.model === "mini" ? 1 : 0);
-    showExamples(["choose …", ...EXAMPLES.map(([name]) => name)], 0);
-    const attention = attentionPart(places.attention), layer = layerPart(places.layer), compare = comparePart(places.compare);
+    write.replaceChildren(menus, button, bar, ...labels, ...(predicts ? [tokens, status, predictions] : [status]));
+    // Each returns functions that draw, one after the other, and may say what is to be announced.
+    const makers = {
+      attention: (root) => attentionPart(root), matrix: (root) => matrixPart(root), layer: (root) => layerPart(root),
+      compare: (root) => comparePart(root, ["word", "sentences"]), word: (root) => comparePart(root, ["word"]),
+      sentences: (root) => comparePart(root, ["sentences"]),
+    };
+    const inside = Object.entries(places).map(([name, root]) => makers[name](root));
 
     const label = () => {
       button.textContent = `Load BERT ${state.model} (${state.model === "mini" ? "7.7" : "2.3"} MB)`;
@@ -288,7 +327,7 @@ globalThis.courseLive = (() => {
     button.addEventListener("click", start);
     label();
     status.textContent = "Load the model, then type.";
-    if (saved.size) start();
+    return start;
 
     async function start() {
       label();
@@ -320,7 +359,7 @@ globalThis.courseLive = (() => {
     // Masks stay with their tokens: those before the place of the change, and those behind it.
     function typed() {
       const before = now?.original ?? [];
-      [state.text, state.second] = boxes.map((box) => box.value);
+      [state.text, state.second = ""] = boxes.map((box) => box.value);
       if (!files) return;
       const { original } = sequence(files.tokenizer, state.text, state.second, new Set(), files.settings.config.max_position_embeddings);
       let first = 0, last = 0;
@@ -341,66 +380,72 @@ globalThis.courseLive = (() => {
       clearTimeout(later); // what is known belongs to another text
       results = {};
       write.setAttribute("aria-busy", "true"); // a screen reader waits for what is said in the end
-      showTokens();
+      if (predicts) showTokens();
       model.ask({ ids: now.ids, types: now.types, mask: null, positions, alone: now.alone, most: SHOWN });
-      keep();
     }
 
-    function keep() {
-      const { text, second, token, layer: number, head, step, words } = state;
-      fragment.write({ model: state.model, text, second, masked: [...state.masked].join(), token, layer: number, head, step,
-        word1: words[0], word2: words[1] });
+    function tell() {
+      const { model: name, text, second, masked, token, layer, head, step, words: [word1, word2] } = state;
+      keep({ model: name, text, second, masked: [...masked].join(), token, layer, head, step, word1, word2 });
     }
 
     // Another layer, head, step or word: the numbers are there already.
     function look(changed) {
       Object.assign(state, changed);
-      keep();
-      showInside();
+      if (results.trained) showInside();
     }
 
-    function showInside() {
-      if (!results.trained) return;
-      attention();
-      layer();
-      compare();
+    // Part by part, each in a task of its own, so that no key has to wait for all of them.
+    function showInside(wait = 0) {
+      const rest = [...inside], said = [];
+      function next() {
+        const draw = rest.shift();
+        if (draw) {
+          said.push(draw() ?? "");
+          later = setTimeout(next);
+          return;
+        }
+        if (!predicts) status.textContent = said.join(" ");
+        tell();
+        if (results.untrained) write.removeAttribute("aria-busy");
+      }
+      clearTimeout(later);
+      later = setTimeout(next, wait);
     }
 
     function answer(data) {
       results[data.which] = data;
-      showPredictions();
-      clearTimeout(later);
-      later = setTimeout(() => {
-        showInside();
-        if (results.untrained) write.removeAttribute("aria-busy");
-      }, PAUSE);
+      if (predicts) showPredictions();
+      showInside(PAUSE);
     }
 
     function showTokens() {
-      const focused = [...tokens.children].indexOf(document.activeElement);
-      tokens.replaceChildren(...now.tokens.map((token, t) => {
-        const one = element("button", "live-token", token);
+      function make(t) {
+        const one = element("button", "live-token");
         one.type = "button";
-        one.setAttribute("aria-pressed", String(state.masked.has(t)));
-        one.disabled = ["[CLS]", "[SEP]"].includes(token);
         one.addEventListener("click", () => {
           if (!state.masked.delete(t)) state.masked.add(t);
           state.token = t;
           run();
         });
         return one;
-      }));
-      tokens.children[focused]?.focus();
+      }
+      each(tokens, now.tokens, make, (one, token, t) => {
+        setText(one, token);
+        one.setAttribute("aria-pressed", String(state.masked.has(t)));
+        one.disabled = ["[CLS]", "[SEP]"].includes(token);
+      });
     }
 
     function showPredictions() {
       const { vocabulary } = files.tokenizer, { trained, untrained } = results;
-      const parts = now.positions.map((position, place) => {
-        const lists = [["BERT " + state.model, trained], ["the same, untrained", untrained]].filter(([, result]) => result)
-          .map(([name, result]) => predictionList(name, result.top[place], vocabulary));
+      const lists = [["BERT " + state.model, trained], ["the same, untrained", untrained]].filter(([, result]) => result);
+      const make = () => element("div", "live-position", element("p", ""), element("div", "live-lists"));
+      each(predictions, now.positions, make, ({ children: [text, columns] }, position, place) => {
         const what = now.holes.length ? "behind [MASK]" : `where “${now.tokens[position]}” stands, which the model sees`;
-        return element("div", "live-position", element("p", "", `Position ${position}: what the model predicts ${what}`),
-          element("div", "live-lists", ...lists));
+        setText(text, `Position ${position}: what the model predicts ${what}`);
+        each(columns, lists, () => predictionList("", [], vocabulary),
+          (list, [name, result]) => predictionList(name, result.top[place], vocabulary, list));
       });
       const said = now.positions.map((position, place) => `Position ${position}: ` +
         trained.top[place].slice(0, 3).map(({ id, chance }) => `${vocabulary[id]} ${percent(chance)}`).join(", ") + ".");
@@ -408,39 +453,53 @@ globalThis.courseLive = (() => {
         const control = untrained ? `; untrained ${percent(untrained.next)}` : "";
         said.push(`The second sentence follows the first: ${percent(trained.next)}${control}.`);
       }
-      predictions.replaceChildren(...parts);
-      if (untrained || !now.alone.length) status.textContent = said.join(" ");
+      if (untrained || !now.alone.length) setText(status, said.join(" "));
     }
 
     function attentionPart(root) {
-      const choices = element("div", "explorer-menus"), view = element("div", "");
+      const choices = element("div", "explorer-menus"), title = element("p", ""), keys = element("ol", "explorer-keys");
       const showLayers = menu(choices, "Layer", (place) => look({ layer: place }));
       const showHeads = menu(choices, "Head", (place) => look({ head: place }));
       const showQueries = menu(choices, "Token that attends", (place) => {
         look({ token: place });
-        if (!now.holes.length) run(); // that token is predicted
+        if (predicts && !now.holes.length) run(); // that token is predicted
       });
-      root.replaceChildren(choices, view);
+      keys.setAttribute("role", "list");
+      keys.setAttribute("aria-label", "Tokens and their weights");
+      root.replaceChildren(choices, title, keys);
+      choices.hidden = true;
+      function make() {
+        const column = element("span", "explorer-column", element("span", "explorer-bar"));
+        column.setAttribute("aria-hidden", "true");
+        return element("li", "", element("span", ""), " ", element("span", "explorer-weight"), column);
+      }
       return () => {
         const { layers } = results.trained.trace;
         state.layer = Math.min(state.layer, layers.length - 1);
         state.head = Math.min(state.head, layers[0].heads.length - 1);
+        choices.hidden = false;
         showLayers(layers.map((_, l) => `${l + 1}`), state.layer);
         showHeads(layers[0].heads.map((_, h) => `${h + 1}`), state.head);
         showQueries(named(now.tokens), state.token);
-        const { weights } = layers[state.layer].heads[state.head], row = rowOf(weights, state.token);
-        const keys = element("ol", "explorer-keys", ...now.tokens.map((token, t) => {
-          const inner = element("span", "explorer-bar"), column = element("span", "explorer-column", inner);
-          inner.style.height = `${100 * row[t]}%`;
-          column.setAttribute("aria-hidden", "true");
-          return element("li", "", token, " ", element("span", "explorer-weight", shown(row[t])), column);
-        }));
-        keys.setAttribute("role", "list");
-        keys.setAttribute("aria-label", "Tokens and their weights");
-        const matrix = now.ids.length > LARGEST_MATRIX
-          ? element("p", "", `All weights are shown as squares for up to ${LARGEST_MATRIX} tokens.`)
-          : weightMatrix(now.tokens, weights, `All weights of layer ${state.layer + 1}, head ${state.head + 1}`);
-        view.replaceChildren(element("p", "", `“${now.tokens[state.token]}” attends to:`), keys, matrix);
+        const row = rowOf(layers[state.layer].heads[state.head].weights, state.token);
+        setText(title, `“${now.tokens[state.token]}” attends to:`);
+        each(keys, now.tokens, make, ({ children: [name, weight, column] }, token, t) => {
+          setText(name, token);
+          setText(weight, shown(row[t]));
+          column.firstChild.style.height = `${100 * row[t]}%`;
+        });
+        const most = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, 3);
+        return `“${now.tokens[state.token]}” attends most to ${most.map((t) => `“${now.tokens[t]}” ${shown(row[t])}`).join(", ")}.`;
+      };
+    }
+
+    function matrixPart(root) {
+      const frame = table("", [], []), sorry = element("p", "", `All weights are shown as squares for up to ${LARGEST_MATRIX} tokens.`);
+      return () => {
+        const { weights } = results.trained.trace.layers[state.layer].heads[state.head];
+        const small = now.ids.length <= LARGEST_MATRIX;
+        if (small) weightMatrix(now.tokens, weights, `All weights of layer ${state.layer + 1}, head ${state.head + 1}`, frame);
+        if (root.firstChild !== (small ? frame : sorry)) root.replaceChildren(small ? frame : sorry);
       };
     }
 
@@ -460,29 +519,34 @@ globalThis.courseLive = (() => {
       };
     }
 
-    function comparePart(root) {
+    function comparePart(root, kinds) {
       const choices = element("div", "explorer-menus"), view = element("div", "");
       const pick = (side) => (place) => look({ words: state.words.with(side, place) });
       const showWords = ["Word in the first", "Word in the second"].map((caption, side) => menu(choices, caption, pick(side)));
+      const chosen = (side) => Math.min(state.words[side], now.alone[side].length - 1); // a word may be half typed
+      const cosines = {
+        word: ([one, two]) => cosine(rowOf(one, chosen(0)), rowOf(two, chosen(1))),
+        sentences: ([one, two]) => cosine(mean(one), mean(two)),
+      };
       root.replaceChildren(choices, view);
       choices.hidden = true;
       return () => {
-        choices.hidden = !now.alone.length;
+        choices.hidden = !now.alone.length || !kinds.includes("word");
         if (!now.alone.length) {
-          view.replaceChildren(element("p", "", "Type a second sentence above, or choose the example “One word, two senses”."));
-          return;
+          view.replaceChildren(element("p", "", "Type a second sentence above, and both are compared."));
+          return "";
         }
         now.alone.forEach((ids, side) => {
-          state.words[side] = Math.min(state.words[side], ids.length - 1);
-          showWords[side](named(ids.map((id) => files.tokenizer.vocabulary[id])), state.words[side]);
+          showWords[side](named(ids.map((id) => files.tokenizer.vocabulary[id])), chosen(side));
         });
         const told = [results.trained, results.untrained].filter(Boolean).map(({ alone }) => alone);
         const layers = told[0][0].map((_, l) => [l ? `after layer ${l}` : "embeddings",
-          ...told.flatMap(([one, two]) => [
-            shown(cosine(rowOf(one[l], state.words[0]), rowOf(two[l], state.words[1]))),
-            shown(cosine(mean(one[l]), mean(two[l])))])]);
-        const heads = ["", "word", "sentences", "word, untrained", "sentences, untrained"].slice(0, 1 + 2 * told.length);
-        view.replaceChildren(table("Cosines of the two words, and of the means of all tokens", heads, layers));
+          ...told.flatMap((alone) => kinds.map((kind) => shown(cosines[kind](alone.map((states) => states[l])))))]);
+        const names = [...kinds, ...kinds.map((kind) => `${kind}, untrained`)].slice(0, kinds.length * told.length);
+        const what = { word: "the two words", sentences: "the means of all tokens" };
+        view.replaceChildren(table(`Cosines of ${kinds.map((kind) => what[kind]).join(", and of ")}`, ["", ...names], layers));
+        const last = names.map((name, place) => `${name} ${layers.at(-1)[1 + place]}`).join("; ");
+        return `Cosine after the last layer: ${last}.`;
       };
     }
   }
@@ -550,9 +614,35 @@ globalThis.courseLive = (() => {
     line(`Feature 1: ${shown(first(inside.between))} + ${shown(first(inside.transformed))} = ${shown(first(sum))}`)];
   }
 
+  // The page: its parts stand where its text speaks of them, and what was typed stands in its address.
+  function preparePage(places) {
+    const matrix = element("div", ""), { attention, ...others } = places, bars = element("div", "");
+    attention.replaceChildren(bars, matrix);
+    const saved = fragment.read();
+    const start = prepare({ attention: bars, matrix, ...others }, saved, fragment.write,
+      { predicts: true, asksTwice: true, examples: true });
+    if (saved.size) start();
+  }
+
+  // A chapter: the parts that `data-parts` names, with a link that takes what was typed to the page.
+  function prepareSmall(root) {
+    const { parts, ...given } = root.dataset, names = parts.split(" "), write = element("div", "");
+    root.querySelector(".live-instead").remove();
+    const shownParts = names.filter((name) => name !== "predict").map((name) => [name, element("div", "")]);
+    const link = element("a", "", "Go on with this on the page BERT, live");
+    const keep = (values) => { link.href = `bert-live.html#bert?${new URLSearchParams(values)}`; };
+    link.href = "bert-live.html";
+    root.append(write, ...shownParts.map(([, place]) => place), element("p", "", link, "."));
+    root.setAttribute("role", "group");
+    root.setAttribute("aria-label", "BERT, live");
+    prepare({ write, ...Object.fromEntries(shownParts) }, new URLSearchParams(given), keep,
+      { predicts: names.includes("predict"), asksTwice: "second" in given, examples: false });
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     const places = Object.fromEntries([...document.querySelectorAll("[data-live]")].map((part) => [part.dataset.live, part]));
-    if (places.write) preparePage(places.write, places);
+    if (places.write) preparePage(places);
+    document.querySelectorAll("[data-parts]").forEach(prepareSmall);
   });
 
   return { load, startModel, element, menu, table, weightMatrix, predictionList, fragment, sequence, percent, shown, rowOf };

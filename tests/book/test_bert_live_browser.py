@@ -1,8 +1,8 @@
 """The page *BERT, live* and its clinic in headless Chromium, as a reader uses them.
 
-The book of these tests has one page with the parts of book/bert-live.md, and the
-scripts that the build writes. Keyboard: WCAG 2.2, criteria 2.1.1 and 2.4.7. Changes
-announced: 4.1.3. Reflow: 1.4.10.
+The book of these tests has one page with the parts of book/bert-live.md, another with
+those of the chapters, and the scripts that the build writes. Keyboard: WCAG 2.2,
+criteria 2.1.1 and 2.4.7. Changes announced: 4.1.3. Reflow: 1.4.10.
 """
 
 import re
@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TEXT = "Return the number of lists in the list."
 MASKED = 5  # its token "lists"
+CHAPTERS = ("05-bert", "06-pretraining", "07-contextual-embeddings", "09-sentence-bert")
+LIVE = re.compile(r"^```\{live\}.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +32,22 @@ def one_page(tmp_path_factory):
     parts = [line for line in lines if line.startswith("<div")]
     assert len(parts) == 5
     lay_out_named(root, "bert-live", "\n\n".join(parts) + "\n")
+    blocks = [
+        block
+        for stem in CHAPTERS
+        for block in LIVE.findall((BOOK / f"{stem}.md").read_text(encoding="utf-8"))
+    ]
+    assert len(blocks) == 4
+    with (root / "book" / "index.md").open("a", encoding="utf-8") as index:
+        index.write("\n\n".join(blocks) + "\n")
     build_without_reference(root)
     return root, "bert-live.html"
+
+
+@pytest.fixture
+def chapters(from_disk):
+    """The page with the parts of the chapters."""
+    return from_disk.replace("bert-live", "index")
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +221,82 @@ def test_a_link_restores_what_was_typed_and_nothing_becomes_markup(browser, from
         assert page.get_by_role("textbox", name="Your sentence").input_value() == typed
 
 
+def small(page, parts: str, text: str, second: str | None = None):
+    """Load tiny in a part of a chapter and type there, by keyboard."""
+    root = page.locator(f"[data-parts='{parts}']")
+    root.get_by_role("button", name="Load BERT tiny").press("Enter")
+    announced(root, r"\d")
+    for box, words in (("Your sentence", text), ("A second sentence", second)):
+        if words is not None:
+            field = root.get_by_role("textbox", name=box)
+            field.press("Control+a")
+            field.press_sequentially(words)
+    root.locator("[aria-busy]").wait_for(state="detached")
+    return root
+
+
+def announced(root, words: str) -> str:
+    status = root.get_by_role("status")
+    status.filter(has_text=re.compile(words)).wait_for()
+    return status.inner_text()
+
+
+def test_chapter_5_shows_where_a_token_attends_and_follows_it_through_a_layer(
+    browser, chapters, peer
+):
+    model, tokenizer = peer
+    ids = torch.tensor([tokenizer.encode("The key is new.").ids])
+    with torch.no_grad():
+        states = model.bert(ids, return_hidden_states=True).hidden_states
+    with quiet_page(browser) as page:
+        page.goto(chapters)
+        root = small(page, "attention layer", "The key is new.")
+        announced(root, "^“key” attends most to")
+        root.get_by_role("combobox", name="Layer").select_option("2")
+        root.get_by_role("button", name="Feed-forward, add and norm").press("Enter")
+        row = root.get_by_role("row", name="after layer norm").get_by_role("cell")
+        root.locator("[aria-current=step]").get_by_text("Feed-forward").wait_for()
+        row.last.wait_for()
+        numbers = [float(text) for text in row.all_inner_texts()]
+        assert numbers == pytest.approx(states[2][0, 2, :8].tolist(), abs=0.006)
+
+
+def test_chapter_6_predicts_and_its_link_takes_the_sentence_to_the_page(
+    browser, chapters
+):
+    with quiet_page(browser) as page:
+        page.goto(chapters)
+        root = small(page, "predict", TEXT, "It is.")
+        root.get_by_role("button", name="lists", exact=True).press("Enter")
+        told = announced(root, rf"^Position {MASKED}: .*follows the first.*untrained")
+        root.locator("[aria-busy]").wait_for(state="detached")
+        assert "#" not in page.url, "the chapter's own address stays"
+        root.get_by_role("link", name="BERT, live").click()
+        assert said(page, rf"^Position {MASKED}: .*untrained") == told
+
+
+@pytest.mark.parametrize("what", ["word", "sentences"])
+def test_chapters_7_and_9_compare_by_layer_beside_an_untrained_model(
+    browser, chapters, peer, what
+):
+    model, tokenizer = peer
+    texts = "The key is a string.", "Press a key."
+    ids = [torch.tensor([tokenizer.encode(text).ids]) for text in texts]
+    with torch.no_grad():
+        one, two = (model.bert(row)[0][0] for row in ids)
+    pair = (one[2], two[3]) if what == "word" else (one.mean(0), two.mean(0))
+    expected = torch.cosine_similarity(*pair, dim=0).item()
+    with quiet_page(browser) as page:
+        page.goto(chapters)
+        root = small(page, what, *texts)
+        told = announced(root, rf"Cosine after the last layer: {what}.*untrained")
+        shown = re.search(rf"{what} (-?\d\.\d\d); {what}, untrained (-?\d\.\d\d)", told)
+        assert float(shown[1]) == pytest.approx(expected, abs=0.011)
+        row = root.get_by_role("row", name="after layer 2").get_by_role("cell")
+        assert row.all_inner_texts() == list(shown.groups())
+        assert root.get_by_role("row").count() == 1 + 3, "embeddings, two layers"
+
+
 def test_a_patient_is_named_and_its_line_shown(browser, address):
     """By keyboard; a wrong answer is taken off the list, and what was found is kept."""
     with quiet_page(browser) as page:
@@ -262,7 +354,7 @@ def test_each_patient_differs_visibly_on_most_of_the_prepared_texts(browser, fro
 
 @pytest.mark.parametrize("theme", first_or_all("dark", "light"))
 def test_axe_finds_no_serious_violation_and_a_phone_does_not_scroll_sideways(
-    browser, from_disk, theme
+    browser, from_disk, chapters, theme
 ):
     with quiet_page(
         browser, color_scheme=theme, viewport={"width": 390, "height": 800}
@@ -270,6 +362,12 @@ def test_axe_finds_no_serious_violation_and_a_phone_does_not_scroll_sideways(
         page.goto(f"{from_disk}#bert?text={TEXT}&second=It is.&patient=3&step=2")
         said(page, "untrained")
         page.locator("[data-clinic] table").last.wait_for()
+        assert serious_violations(page, leave_out="#pst-back-to-top") == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.goto(chapters)
+        for root in page.locator("[data-parts]").all():
+            root.get_by_role("button", name="Load BERT tiny").press("Enter")
+            root.locator(":is(table, .live-predictions)").first.wait_for()
         assert serious_violations(page, leave_out="#pst-back-to-top") == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
@@ -286,9 +384,14 @@ def test_weights_that_do_not_arrive_are_reported_in_words(browser, from_disk):
         assert button.get_attribute("aria-disabled") is None
 
 
-def test_without_a_script_the_page_says_where_the_recorded_example_is(
-    browser, from_disk
+def test_without_a_script_pages_say_where_the_recorded_example_is(
+    browser, from_disk, chapters
 ):
     with quiet_page(browser, java_script_enabled=False) as page:
         page.goto(from_disk)
         assert "recorded example" in part(page, "write").inner_text()
+        page.goto(chapters)
+        for root in page.locator("[data-parts]").all():
+            assert "recorded example" in root.inner_text()
+            page_itself = root.get_by_role("link", name="Trial")
+            assert page_itself.get_attribute("href") == "bert-live.html"
