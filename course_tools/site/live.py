@@ -25,6 +25,7 @@ from course_lab.ch04_wordpiece.tokenizer_explorer import tokenizer_data
 from course_lab.ch04_wordpiece.wordpiece_page import character_tables
 from course_lab.ch06_pretraining.shipped import load_shipped
 from course_lab.ch09_sentence_bert.search_explorer import HIGHEST
+from course_lib.attention.weights import watch_attention
 from course_lib.bert.model import BertForPreTraining
 from course_lib.data import load
 from course_lib.data.sentences import split_sentences
@@ -255,6 +256,7 @@ class Rounding(NamedTuple):
     sentences: int
     same: float
     largest: float
+    attention: float
     accuracy: float
     accuracy_rounded: float
 
@@ -275,18 +277,24 @@ def rounding(
     """Compare a model with what the page has of it, at a masked token of each
     sentence."""
     rows = []
-    for sentence in sentences:
-        ids = tokenizer.encode(sentence).ids[:POSITIONS]
-        holed, place = masked(ids, tokenizer.vocab["[MASK]"])
-        before, after = (
-            one(torch.tensor([holed]), masked_positions=torch.tensor([place]))[0]
-            .softmax(-1)
-            .flatten()
-            for one in (model, rounded)
-        )
-        best, other = int(before.argmax()), int(after.argmax())
-        far = float((before - after).abs().max())
-        rows.append((best == other, far, best == ids[place], other == ids[place]))
+    with watch_attention(model) as exact, watch_attention(rounded) as close:
+        for sentence in sentences:
+            ids = tokenizer.encode(sentence).ids[:POSITIONS]
+            holed, place = masked(ids, tokenizer.vocab["[MASK]"])
+            before, after = (
+                one(torch.tensor([holed]), masked_positions=torch.tensor([place]))[0]
+                .softmax(-1)
+                .flatten()
+                for one in (model, rounded)
+            )
+            best, other = int(before.argmax()), int(after.argmax())
+            far = float((before - after).abs().max())
+            rows.append((best == other, far, best == ids[place], other == ids[place]))
+    moved = max(
+        float((before - after).abs().max())
+        for layer, weights in exact.items()
+        for before, after in zip(weights, close[layer], strict=True)
+    )
     table = torch.tensor(rows, dtype=torch.float64)
     same, _, right, still = table.mean(dim=0).tolist()
-    return Rounding(len(rows), same, float(table[:, 1].max()), right, still)
+    return Rounding(len(rows), same, float(table[:, 1].max()), moved, right, still)

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from whole import WHOLE
 
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS, load_shipped
+from course_lib.attention.weights import watch_attention
 from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertForPreTraining
 from course_tools.grading.assignments.mutants import load_cases
@@ -117,15 +118,10 @@ def load_int8(page, scripts, name: str) -> None:
 def library(model, ids, types, mask, positions):
     """The library's logits at positions, of next sentence, and attention weights."""
     inputs = (torch.tensor([ids]), torch.tensor([mask]), torch.tensor([types]))
-    output = model(*inputs, masked_positions=torch.tensor(positions))
-    hidden, weights = model.bert.embeddings(inputs[0], inputs[2]), []
-    for block in model.bert.blocks:
-        attention = block.attention(
-            hidden, mask=inputs[1][:, None], return_weights=True
-        )
-        weights += list(attention[1][0])
-        hidden = block(hidden, inputs[1][:, None])
-    return output.prediction_logits[0], output.seq_relationship_logits[0], weights
+    with watch_attention(model) as watched:
+        output = model(*inputs, masked_positions=torch.tensor(positions))
+    heads = [head for (layer,) in watched.values() for head in layer[0]]
+    return output.prediction_logits[0], output.seq_relationship_logits[0], heads
 
 
 @pytest.mark.parametrize("name", live.MODELS)
@@ -171,8 +167,10 @@ def test_ids_logits_attention_and_next_sentence_are_the_librarys(
         for one, close, right in pairs:
             assert (numbers(one) - right.flatten()).abs().max() < 1e-4, first
             far_weights.append((numbers(close) - right.flatten()).abs())
-    # int8 moves an attention weight by more than a hundredth once in a thousand
-    assert torch.cat(far_weights).gt(0.01).float().mean() < 1e-3
+    # int8 moves an attention weight by more than a hundredth once in a thousand at most
+    moved = torch.cat(far_weights)
+    assert moved.gt(0.01).float().mean() < 1e-3
+    assert moved.max() < 0.04
     assert same >= 0.97 * len(texts)
 
 
