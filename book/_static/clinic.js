@@ -119,9 +119,9 @@ globalThis.courseClinic = (() => {
         element("p", "", `${TEXTS[text][0]} ${TEXTS[text][1]}`),
         element("div", "live-lists", ...both.map(([name, result]) => element("div", "",
           predictionList(`${name}: behind [MASK]`, result.top[0], files.tokenizer.vocabulary),
-          element("p", "", `The second sentence follows: ${percent(result.next)}`),
-          weightMatrix(tokens, result.trace.layers[layer].heads[head].weights,
-            `${name}: attention in layer ${layer + 1}, head ${head + 1}`)))),
+          element("p", "", `The second sentence follows: ${percent(result.next)}`)))),
+        ...both.map(([name, result]) => weightMatrix(tokens, result.trace.layers[layer].heads[head].weights,
+          `${name}: attention in layer ${layer + 1}, head ${head + 1}`)), // one below the other: padding is at the right end
         table("Lengths of the vectors, healthy | patient",
           ["token", "segment", "embeddings", ...lengths[0].slice(1).map((_, l) => `layer ${l + 1}`)],
           tokens.map((token, t) => [token,

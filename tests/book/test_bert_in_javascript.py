@@ -170,7 +170,7 @@ def test_ids_logits_attention_and_next_sentence_are_the_librarys(
     # int8 moves an attention weight by more than a hundredth once in a thousand at most
     moved = torch.cat(far_weights)
     assert moved.gt(0.01).float().mean() < 1e-3
-    assert moved.max() < 0.04
+    assert moved.max() < 0.05
     assert same >= 0.97 * len(texts)
 
 
