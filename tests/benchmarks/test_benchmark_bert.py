@@ -16,6 +16,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from expect import refusal
+from whole import whole_only
 
 from course_lab import records
 from course_lib.training import cpu
@@ -297,6 +298,7 @@ def test_utilisation_is_operations_in_a_second_over_the_matrix_rate_of_a_gpu(
     assert bert.utilisation(step, 3.0, "bf16", CPU) == {}
 
 
+@whole_only
 @pytest.mark.slow
 def test_it_runs_at_a_small_size_and_its_table_has_all_rows():
     words = [

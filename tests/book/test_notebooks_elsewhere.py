@@ -14,6 +14,7 @@ import jupytext
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from places import BOOK, ROOT
+from whole import whole_only
 
 REPOSITORY = "https://github.com/somebody/a-fork"
 SHIPPED = (
@@ -101,6 +102,7 @@ def code_of_pages() -> dict[str, list[str]]:
     }
 
 
+@whole_only
 def test_cells_that_load_run_in_an_empty_folder(installed, tmp_path, capsys):
     pages = code_of_pages()
     done = subprocess.run(

@@ -12,7 +12,7 @@ import torch
 from datasets import config as datasets_config
 from expect import refusal
 from safetensors.torch import load_file
-from whole import first_or_all
+from whole import first_or_all, whole_only
 
 from ch06_pretraining import small_corpus
 from course_lab.ch06_pretraining.pretrain_card import card, write_card
@@ -367,6 +367,7 @@ print(json.dumps(stood))
 """  # noqa: E501
 
 
+@whole_only
 @pytest.mark.slow
 def test_ten_kills_at_random_moments_cost_nothing_but_time(source, tmp_path):
     """SIGKILL leaves no chance to tidy up: it may come while a batch is made, in a

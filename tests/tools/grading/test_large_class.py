@@ -22,12 +22,9 @@ import psutil
 import pytest
 from attack_class import POINTS, SCALE, answered, open_class
 from classroom import REPOSITORY, Classroom
-from whole import WHOLE
+from whole import whole_only
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not WHOLE, reason="a large class takes long: make test-grading"),
-]
+pytestmark = [pytest.mark.slow, whole_only]
 
 STUDENTS = int(os.environ.get("COURSE_TEST_STUDENTS", "300"))
 KILLS = int(os.environ.get("COURSE_TEST_KILLS", "10"))

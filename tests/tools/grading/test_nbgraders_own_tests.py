@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from nbgrader.tests.apps import conftest as upstream_fixtures
 from nbgrader.tests.apps import test_nbgrader_autograde as upstream
-from whole import WHOLE
+from whole import WHOLE, whole_only
 
 from course_tools.grading.nbgrader.stock_nbgrader import bring_back
 
@@ -88,9 +88,7 @@ def unskipped(monkeypatch, db):
     )
 
 
-@pytest.mark.skipif(
-    not WHOLE, reason="fifty kernels, one after the other, take long: make test-grading"
-)
+@whole_only
 def test_many_students_that_upstream_skips(temp_cwd, unskipped, course_dir):
     unskipped("test_many_students", course_dir=course_dir)
     assert len(list(Path(course_dir, "autograded").glob("student*/ps1/p1.ipynb"))) == 50

@@ -13,7 +13,7 @@ import pytest
 from attack_class import ALL_ATTACKS, HONEST, POINTS
 from classroom import REPOSITORY
 from expect import refusal
-from whole import WHOLE
+from whole import whole_only
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_every_attack_meets_every_grader(red_team, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not WHOLE, reason="a kernel for each of them: make test-grading")
+@whole_only
 def test_stock_nbgrader_gets_wrong_what_we_say_and_course_grade_does_not(
     red_team, tmp_path
 ):
