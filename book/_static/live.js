@@ -447,7 +447,7 @@ globalThis.courseLive = (() => {
         each(columns, lists, () => predictionList("", [], vocabulary),
           (list, [name, result]) => predictionList(name, result.top[place], vocabulary, list));
       });
-      const said = now.positions.map((position, place) => `Position ${position}: ` +
+      const said = now.positions.map((position, place) => `Position ${position}${now.holes.length ? "" : ", not masked"}: ` +
         trained.top[place].slice(0, 3).map(({ id, chance }) => `${vocabulary[id]} ${percent(chance)}`).join(", ") + ".");
       if (now.alone.length) {
         const control = untrained ? `; untrained ${percent(untrained.next)}` : "";

@@ -180,7 +180,7 @@ def model_settings(model: BertForPreTraining) -> dict[str, object]:
     names = ("num_hidden_layers", "num_attention_heads", "layer_norm_eps")
     config = {name: getattr(model.config, name) for name in names}
     config |= {"max_position_embeddings": POSITIONS}
-    config |= {"initializer_range": model.config.initializer_range}
+    config |= {"initializer_range": model.config.hidden_size**-0.5}  # `scaled_start`
     table = [
         [
             name,
