@@ -1,12 +1,13 @@
 """From Attention to BERT: the library behind the course.
 
-Ten packages are the chapters, in their order: :mod:`attention <course_lib.attention>`,
-:mod:`seq2seq <course_lib.seq2seq>`, :mod:`transformer <course_lib.transformer>`,
+Eleven packages are the chapters, in their order:
+:mod:`attention <course_lib.attention>`, :mod:`seq2seq <course_lib.seq2seq>`,
+:mod:`transformer <course_lib.transformer>`,
 :mod:`wordpiece <course_lib.wordpiece>`, :mod:`bert <course_lib.bert>`,
 :mod:`pretraining <course_lib.pretraining>`, :mod:`embeddings <course_lib.embeddings>`,
 :mod:`finetuning <course_lib.finetuning>`,
-:mod:`sentence_bert <course_lib.sentence_bert>` and :mod:`family <course_lib.family>`.
-Four serve them all: :mod:`data <course_lib.data>`,
+:mod:`sentence_bert <course_lib.sentence_bert>`, :mod:`family <course_lib.family>` and
+:mod:`modern <course_lib.modern>`. Four serve them all: :mod:`data <course_lib.data>`,
 :mod:`training <course_lib.training>`, :mod:`metrics <course_lib.metrics>` and
 :mod:`figures <course_lib.figures>`.
 

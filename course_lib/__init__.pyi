@@ -166,6 +166,7 @@ from course_lib.sentence_bert.losses import (
     CosineObjective as CosineObjective,
     TripletObjective as TripletObjective,
     InBatchObjective as InBatchObjective,
+    MatryoshkaObjective as MatryoshkaObjective,
 )
 from course_lib.sentence_bert.training import train_sentences as train_sentences
 from course_lib.sentence_bert.search import (
@@ -190,12 +191,31 @@ from course_lib.family.inputs import (
     permutation_masks as permutation_masks,
 )
 
+# Chapter 11: encoders today
+from course_lib.modern.layers import (
+    rotate as rotate,
+    local_mask as local_mask,
+    GeGLU as GeGLU,
+)
+from course_lib.modern.model import (
+    ModernBertConfig as ModernBertConfig,
+    unpad as unpad,
+    ModernBertModel as ModernBertModel,
+)
+from course_lib.modern.contrastive import hard_negatives as hard_negatives
+from course_lib.modern.retrieval import (
+    reciprocal_rank_fusion as reciprocal_rank_fusion,
+    sparse_vectors as sparse_vectors,
+)
+from course_lib.modern.lora import LoRALinear as LoRALinear
+
 # What serves all chapters
 from course_lib.data import load as load
 from course_lib.training.loop import device as device, train as train
 from course_lib.training.config import TrainingConfig as TrainingConfig
 from course_lib.training.batches import set_seed as set_seed
 from course_lib.metrics.scores import bleu as bleu, mean_interval as mean_interval
+from course_lib.metrics.ranking import ndcg as ndcg
 from course_lib.metrics.squad import squad_exact as squad_exact, squad_f1 as squad_f1
 from course_lib.figures.explorer import attention_explorer as attention_explorer
 from course_lib.figures.stepper import stepped_figure as stepped_figure
