@@ -41,8 +41,8 @@ EXPERIMENTS: Mapping[str, Mapping[str, Study]] = {
         "stories": modern_stories.STUDY,
         "similarity": contrastive_runs.STUDY,
         "pydocs-pair": retrieval_runs.STUDY,
-        "translation": two_languages.STUDY,
         "adapting": adapting.STUDY,
+        **two_languages.STUDIES,
     },
 }
 

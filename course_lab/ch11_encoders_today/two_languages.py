@@ -1,5 +1,5 @@
 """Two languages in one space: an encoder that finds a sentence's translation, in both
-directions, on the course's English-French pairs.
+directions, on the course's English-French pairs and on those of Multi30k.
 
 The vocabulary is of both. Controls: the same encoder trained on English alone, where a
 sentence's pair is itself under other dropout, and the one that is not trained.
@@ -119,12 +119,15 @@ def probe(study: Study, name: str) -> tuple[Study, Sentences]:
 
 
 _CONFIG = FineTuningConfig(steps=400, learning_rate=1e-3, batch_size=64, progress=False)
-STUDY = Study(
-    "encoders-translation",
-    {way: Bilingual(way, _CONFIG) for way in WAYS},
-    read,
-    run,
-    probe,
-    {"task": "translation"},
-    ("translation",),
-)
+STUDIES = {
+    task: Study(
+        f"encoders-{task}",
+        {way: Bilingual(way, _CONFIG) for way in WAYS},
+        read,
+        run,
+        probe,
+        {"task": task},
+        (task,),
+    )
+    for task in ("translation", "multi30k")
+}
