@@ -224,8 +224,6 @@ STUDY = Study(
     "encoders-stories",
     {
         "BERT": Change(_BERT),
-        "no next sentence": Change(_planned(next_sentence=False)),
-        "30% hidden": Change(_planned(rate=0.3)),
         **{name: Change(_BERT, (name,)) for name in CHANGES},
         "ModernBERT": Change(_planned(rate=0.3, next_sentence=False), modern=True),
     },
