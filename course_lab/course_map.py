@@ -16,37 +16,42 @@ PLACES = {
     8: ("Fine-tuning", 152, 356, 96),
     9: ("Sentences", 252, 356, 92),
     10: ("Relatives", 350, 356, 92),
+    11: ("Encoders today", 202, 438, 192),
 }
-LEADS_TO = {1: (2,), 2: (3,), 3: (5,), 4: (5,), 5: (6,), 6: (7, 8, 9, 10)}
+LEADS_TO = {
+    **{1: (2,), 2: (3,), 3: (5,), 4: (5,), 5: (6,)},
+    **{6: (7, 8, 9, 10), 8: (11,), 9: (11,)},
+}
+USES = (7, 8, 9, 10)
 
 
 def course_map() -> Diagram:
-    """Draw the ten chapters and what each of them needs."""
+    """Draw the eleven chapters and what each of them needs."""
     names = {number: text.replace("\n", " ") for number, (text, *_) in PLACES.items()}
     needs = "; ".join(
         f"{number} ({names[number]}) leads to {', '.join(map(str, leads))}"
         for number, leads in LEADS_TO.items()
     )
-    diagram = Diagram("course-map", 420, "Map of the book", f"Chapter {needs}.")
+    diagram = Diagram("course-map", 482, "Map of the book", f"Chapter {needs}.")
     boxes: dict[int, Area] = {}
     for number, (text, x, y, width) in PLACES.items():
         lines = text.count("\n") + 1
-        height = 22 + 15 * lines if number < 7 else 52
-        role = "k" if number == 4 else "v" if number > 6 else "w"
+        height = 52 if number in USES else 22 + 15 * lines
+        role = "k" if number == 4 else "v" if number in USES else "w"
         boxes[number] = diagram.box(
-            x, y, width, height, f"{number}  {text}" if number < 7 else text, role
+            x, y, width, height, text if number in USES else f"{number}  {text}", role
         )
-        if number > 6:
+        if number in USES:
             diagram.label(x - 14, y - 10, f"{number}", "small bold")
     for number, leads in LEADS_TO.items():
         for place in leads:
-            if place > 6:
+            if place in USES:
                 end = boxes[place].top
                 turns = (200, 332), (end[0], 332)
                 diagram.arrow(boxes[6].bottom, *turns, end, gap=0)
-            elif number in (3, 4):
+            elif number in (3, 4, 8, 9):
                 start = boxes[number].bottom
-                diagram.arrow(start, (start[0], boxes[5].y), gap=0)
+                diagram.arrow(start, (start[0], boxes[place].y), gap=0)
             else:
                 diagram.arrow(boxes[number].bottom, boxes[place].top, gap=0)
     return diagram

@@ -78,7 +78,7 @@ class Deviation:
 
 
 class Row(NamedTuple):
-    """A topic of the course, 1 to 50, and the chapter that teaches it."""
+    """A topic of the course, 1 to 56, and the chapter that teaches it."""
 
     number: int
     chapter: int

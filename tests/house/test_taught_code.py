@@ -107,14 +107,7 @@ TAUGHT = {
         "family.distilbert:soft_target_loss",
         "family.colbert:maxsim",
     ),
-    "in words": (
-        "attention.masks:padding_mask",
-        "transformer.positions:WordAndPosition.__init__",
-        "pretraining.masking:mask_tokens",
-        "pretraining.next_sentence:sentence_pairs",
-        "sentence_bert.search:top_k",
-        "sentence_bert.losses:MatryoshkaObjective",
-        "training.loop:_step",
+    "11-encoders-today": (
         "metrics.ranking:ndcg",
         "modern.layers:rotate",
         "modern.layers:local_mask",
@@ -135,6 +128,15 @@ TAUGHT = {
         "modern.lora:LoRALinear",
         "modern.lora:add_lora",
         "modern.lora:merge_lora",
+    ),
+    "in words": (
+        "attention.masks:padding_mask",
+        "transformer.positions:WordAndPosition.__init__",
+        "pretraining.masking:mask_tokens",
+        "pretraining.next_sentence:sentence_pairs",
+        "sentence_bert.search:top_k",
+        "sentence_bert.losses:MatryoshkaObjective",
+        "training.loop:_step",
     ),
 }
 
