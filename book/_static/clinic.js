@@ -30,8 +30,13 @@ globalThis.courseClinic = (() => {
     };
   }
 
-  const norms = ({ states }) => states.map((matrix) => Array.from({ length: matrix.rows },
-    (_, t) => Math.hypot(...courseLive.rowOf(matrix, t))));
+  const lengthsOf = (matrix) => Array.from({ length: matrix.rows }, (_, t) => Math.hypot(...courseLive.rowOf(matrix, t)));
+
+  // Lengths after a norm hide what happens before it, so these are asked for, too.
+  const INSIDE = [
+    ["value of the head", (block, head) => block.value[head]], ["attention's output", (block) => block.output],
+    ["after the first norm", (block) => block.between], ["feed-forward's output", (block) => block.transformed],
+  ];
 
   function readFound() {
     try {
@@ -70,7 +75,7 @@ globalThis.courseClinic = (() => {
     status.setAttribute("role", "status");
     const told = () => `${found.size} of ${coursePatients.length} faults found in this browser.`;
     status.textContent = told();
-    root.replaceChildren(button, status, menus, view, diagnoses, verdict);
+    root.replaceChildren(button, menus, view, diagnoses, status, verdict);
     if (patient) admit(patient);
 
     async function admit(next) {
@@ -114,7 +119,17 @@ globalThis.courseClinic = (() => {
       const tokens = ids.map((id) => files.tokenizer.vocabulary[id]);
       showLayers(healthy.trace.layers.map((_, l) => `${l + 1}`), layer);
       showHeads(healthy.trace.layers[0].heads.map((_, h) => `${h + 1}`), head);
-      const lengths = both.map(([, result]) => norms(result.trace));
+      const traces = both.map(([, result]) => result.trace);
+      const pairs = (read) => traces.map((trace) => lengthsOf(read(trace)));
+      const lengths = (caption, columns, segments = []) => {
+        const read = columns.map(([, of]) => pairs(of));
+        return table(`${caption}, healthy | patient`, ["token", ...segments.length ? ["segment"] : [], ...columns.map(([name]) => name)],
+          tokens.map((token, t) => [token, ...segments.slice(t, t + 1),
+            ...read.map(([one, other]) => `${shown(one[t])} | ${shown(other[t])}`)]));
+      };
+      const types = [String(courseBert), coursePatched(patient)].map((source) => inputOf(files.tokenizer, text, source).types);
+      const states = healthy.trace.states.map((_, l) => [l ? `layer ${l}` : "embeddings", (trace) => trace.states[l]]);
+      const inside = INSIDE.map(([name, of]) => [name, (trace) => of(trace.layers[layer], head)]);
       view.replaceChildren(
         element("p", "", `${TEXTS[text][0]} ${TEXTS[text][1]}`),
         element("div", "live-lists", ...both.map(([name, result]) => element("div", "",
@@ -122,16 +137,14 @@ globalThis.courseClinic = (() => {
           element("p", "", `The second sentence follows: ${percent(result.next)}`)))),
         ...both.map(([name, result]) => weightMatrix(tokens, result.trace.layers[layer].heads[head].weights,
           `${name}: attention in layer ${layer + 1}, head ${head + 1}`)), // one below the other: padding is at the right end
-        table("Lengths of the vectors, healthy | patient",
-          ["token", "segment", "embeddings", ...lengths[0].slice(1).map((_, l) => `layer ${l + 1}`)],
-          tokens.map((token, t) => [token,
-            [String(courseBert), coursePatched(patient)].map((source) => inputOf(files.tokenizer, text, source).types[t]).join(" | "),
-            ...lengths[0].map((_, l) => `${shown(lengths[0][l][t])} | ${shown(lengths[1][l][t])}`)])));
+        lengths("Lengths of the vectors", states, tokens.map((_, t) => types.map((row) => row[t]).join(" | "))),
+        lengths(`Lengths inside layer ${layer + 1}`, inside));
     }
 
     // A list that narrows: a wrong answer goes, and the button takes away all parts of the model but two.
     function askForDiagnosis() {
-      const labels = coursePatients.map((one) => {
+      const listed = [...coursePatients].sort((one, other) => `${one.part}${one.fault}` < `${other.part}${other.fault}` ? -1 : 1);
+      const labels = listed.map((one) => {
         const input = element("input", "");
         Object.assign(input, { type: "radio", name: "clinic-diagnosis", value: one.name });
         const label = element("label", "", input, ` ${one.part}: ${one.fault}`);
@@ -143,12 +156,12 @@ globalThis.courseClinic = (() => {
       check.addEventListener("click", () => {
         const chosen = labels.findIndex((label) => label.firstChild.checked);
         if (chosen < 0) status.textContent = "Choose a fault first.";
-        else if (coursePatients[chosen] === patient) reveal();
+        else if (listed[chosen] === patient) reveal();
         else {
           labels[chosen].hidden = true;
           labels[chosen].firstChild.checked = false;
-          wrong.add(coursePatients[chosen].name);
-          status.textContent = `Not that: ${coursePatients[chosen].fault}. Look again.`;
+          wrong.add(listed[chosen].name);
+          status.textContent = `Not that: ${listed[chosen].fault}. Look again.`;
         }
       });
       narrow.addEventListener("click", () => {
@@ -156,7 +169,7 @@ globalThis.courseClinic = (() => {
         const others = left.filter((one) => one !== patient);
         const keep = Math.max(2, Math.floor(left.length / 2)) - 1;
         for (const one of others.sort(() => Math.random() - 0.5).slice(keep)) wrong.add(one.name);
-        labels.forEach((label, place) => { label.hidden = wrong.has(coursePatients[place].name); });
+        labels.forEach((label, place) => { label.hidden = wrong.has(listed[place].name); });
         status.textContent = `${coursePatients.length - wrong.size} faults are left.`;
       });
       const legend = element("legend", "", "What is wrong?");

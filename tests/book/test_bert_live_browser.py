@@ -304,6 +304,7 @@ def test_a_patient_is_named_and_its_line_shown(browser, address):
         clinic = page.locator("[data-clinic]")
         patient = page.evaluate("coursePatients[7]")
         clinic.get_by_text("healthy: attention in layer 1").wait_for()
+        assert clinic.get_by_text("Lengths inside layer 1, healthy").count() == 1
         wrong = clinic.get_by_role("radio", name="Positions are counted from 1")
         wrong.press("Space")
         clinic.get_by_role("button", name="That is it").press("Enter")
