@@ -424,15 +424,17 @@ def loss_cases(draw: Draw) -> Iterator[Case]:
 Comparison("masked_loss", loss_cases, (masked_loss,), ("the loss",))
 
 
-def masked_logits(head, hidden, labels):
+def masked_logits(head, hidden, labels, most=None):
     B, T, _ = hidden.shape
     asked = [(b, t) for b in range(B) for t in range(T) if labels[b, t] != IGNORE]
     rows = torch.cat([hidden[:0, 0], *(hidden[b, t, None] for b, t in asked)])
-    return head(rows), torch.cat([labels[:0, 0], *(labels[b, t, None] for b, t in asked)])
+    kept = torch.cat([labels[:0, 0], *(labels[b, t, None] for b, t in asked)])
+    starts = range(0, max(len(rows), 1), most or max(len(rows), 1))
+    return torch.cat([head(rows[i : i + (most or len(rows))]) for i in starts]), kept
 
 
 def row_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind: str, B: int, T: int, D: int, share=0.5, dtype=DOUBLE) -> Case:
+    def case(kind: str, B: int, T: int, D: int, share=0.5, dtype=DOUBLE, most=None) -> Case:
         labels, calls = labels_of(draw, (B, T), 9, share), []
         if share < 0:
             labels.fill_(IGNORE)
@@ -440,20 +442,25 @@ def row_cases(draw: Draw) -> Iterator[Case]:
 
         def head(rows):
             calls.append(rows.shape)
-            if calls != [(N, D)]:
+            left = N - (len(calls) - 1) * (most or N)
+            if calls[-1] != (min(most or N, left), D) or (left <= 0 and len(calls) > 1):
                 raise Misuse(
-                    "head must be called once, with the hidden states [N, D] of the chosen"
-                    " positions alone; yours gives it another shape or calls it again."
+                    "head must be called once, or with each portion, with the hidden states"
+                    " [N, D] of chosen positions alone; yours gives it another shape or"
+                    " calls it again."
                 )
             return (rows @ matrix).tanh()
 
-        return Case(kind, (head, draw.normal(B, T, D, dtype=dtype), labels))
+        given = {} if most is None else {"most": most}
+        return Case(kind, (head, draw.normal(B, T, D, dtype=dtype), labels), given)
 
     for dtype in (DOUBLE, SINGLE):
         for _ in range(5):
             sizes = draw.sizes(3)
             kind = f"hidden states in {str(dtype)[6:]}"
             yield case(kind, *sizes, dtype=dtype)
+            for most in (1, 2, 3, 5, 500):
+                yield case(f"portions, {kind}", *sizes, dtype=dtype, most=most)
             for share, words in ((0.0, "one chosen position"), (1.0, "all positions chosen")):
                 yield case(f"{words}, {kind}", *sizes, share, dtype)
     for sizes in ((1, 6, 5), (6, 1, 5), (3, 5, 1), (1, 1, 1)):
@@ -464,6 +471,7 @@ def row_cases(draw: Draw) -> Iterator[Case]:
     yield turned
     for _ in range(3):
         yield case("no chosen position", *draw.sizes(3), -1.0)
+        yield case("no chosen position, in portions", *draw.sizes(3), -1.0, most=2)
 
 
 ROWS = ("the table of logits", "the list of labels")

@@ -755,20 +755,30 @@ assert (zeros.grad == 0).all(), "With no chosen position the gradient is 0."
 # %% [markdown]
 # Logits cost the most: D numbers become V, for every position. Only the chosen ones are asked, 15% of them. So pick
 # the chosen positions *before* the head that makes the logits.
+#
+# With V = 30,522 and a large batch even their logits do not fit the memory of a small GPU at once. So the caller may ask for
+# portions, which the book's model does not have: the head then gets `most` chosen positions at a time, in the order of the
+# batch, and what is left over in the last call. Return the logits of all portions as one table.
 
 
 # %% nbgrader={"grade": false, "grade_id": "rows", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def masked_logits(head, hidden, labels):
+def masked_logits(head, hidden, labels, most=None):
     """Logits at the chosen positions, and at no other.
 
     head:   function, float [N, D] -> logits [N, V]
     hidden: float [B, T, D]
     labels: int64 [B, T], -100 where nobody asks
-    returns (logits [N, V], labels [N]) of the chosen positions, in the order of the batch
+    most:   how many positions head gets in one call, at least 1; None: all in one
+    returns (logits [N, V], labels [N]) of the chosen positions, in the order of the batch; where N is 0, head is
+            called once, with hidden states [0, D]
+
+    Example: 5 chosen positions and most 2 -> head is called with 2, 2 and 1 of them
     """
     ### BEGIN SOLUTION
     chosen = labels != IGNORE
-    return head(hidden[chosen]), labels[chosen]
+    rows = hidden[chosen]  # [N, D]
+    portions = rows.split(most or max(len(rows), 1))
+    return torch.cat([head(portion) for portion in portions]), labels[chosen]
     ### END SOLUTION
 
 
@@ -812,6 +822,25 @@ def check_rows(hidden, labels):
 check_rows(
     torch.arange(24.0, device=device).reshape(2, 3, 4), tensor([[-100, 5, -100], [0, -100, 7]])
 )
+states = torch.arange(16.0, device=device).reshape(2, 4, 2)
+asked_for = tensor([[-100, 5, 2, 0], [6, -100, -100, 7]])
+sizes = []
+logits, kept = masked_logits(
+    lambda rows: sizes.append(len(rows)) or rows.repeat(1, 3) + 1, states, asked_for, most=3
+)
+check_same(
+    sizes,
+    [3, 2],
+    "With most 3, how many of five chosen positions head gets in each call",
+    "Give head `most` positions at a time, and what is left in the last call.",
+)
+check_close(
+    logits,
+    states[asked_for != IGNORE].repeat(1, 3) + 1,
+    "With most 3, the table of logits",
+    "It holds the logits of all portions, in the order of the batch.",
+)
+check_close(kept, tensor([5, 2, 0, 6, 7]), "The list of labels", "Those of all portions.")
 ### BEGIN HIDDEN TESTS
 # {compare:masked_logits}
 ### END HIDDEN TESTS

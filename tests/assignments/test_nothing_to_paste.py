@@ -29,7 +29,6 @@ TO_VARY: dict[str, dict[str, float]] = {
             ("batch", "embed", "self-attention", "block", "pool", "whole", "names"), 1.0
         ),
     },
-    "pretraining": {"rows": 1.0},
     "fine-tuning": dict.fromkeys(
         ("cosine", "separate", "mix", "guess", "reshape", "choose"), 1.0
     ),

@@ -537,7 +537,7 @@ NEAREST: Mapping[str, Mapping[str, list[Paste]]] = {
         ],
         "rows": [
             of_torch(
-                "def masked_logits(head, hidden, labels):\n"
+                "def masked_logits(head, hidden, labels, most=None):\n"
                 "    positions = torch.nonzero(labels.flatten() != -100).flatten()\n"
                 "    return head(hidden.flatten(0, 1)[positions]), labels.flatten()[positions]"
             )

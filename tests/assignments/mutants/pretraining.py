@@ -977,26 +977,60 @@ ROWS = mutants_of(
     "rows",
     "loss-rows",
     (
+        "portions_forgotten",
+        "gives head all positions at once, however many",
+        ("rows.split(most or max(len(rows), 1))", "[rows]"),
+        "With most 3, how many of five chosen positions head gets in each call",
+        "visible",
+    ),
+    (
+        "that_many_portions",
+        "takes most for the number of portions",
+        ("rows.split(most or max(len(rows), 1))", "rows.chunk(most or 1)"),
+        "how many of five chosen positions head gets in each call",
+        "visible",
+    ),
+    (
+        "last_portion_forgotten",
+        "stops where fewer positions are left than a portion has",
+        (
+            "for portion in portions]",
+            "for portion in portions if len(portion) == (most or len(rows))]",
+        ),
+        "how many of five chosen positions head gets in each call",
+        "visible",
+    ),
+    (
+        "labels_of_the_last_portion",
+        "returns the logits of the last portion alone",
+        (
+            "torch.cat([head(portion) for portion in portions])",
+            "[head(portion) for portion in portions][-1]",
+        ),
+        "With most 3, the table of logits",
+        "visible",
+    ),
+    (
         "head_at_all_positions",
         "asks everywhere and picks afterwards",
-        ("head(hidden[chosen])", "head(hidden)[chosen]"),
+        ("torch.cat([head(portion) for portion in portions])", "head(hidden)[chosen]"),
         "What head gets must have shape",
         "visible",
     ),
     (
         "head_for_each_position",
         "calls the head once for each chosen position",
-        (
-            "head(hidden[chosen])",
-            "torch.cat([head(row[None]) for row in hidden[chosen]])",
-        ),
+        ("rows.split(most or max(len(rows), 1))", "rows.split(1)"),
         "Call head once",
         "visible",
     ),
     (
         "all_labels_returned",
         "returns all labels",
-        (", labels[chosen]", ", labels"),
+        (
+            "for portion in portions]), labels[chosen]",
+            "for portion in portions]), labels",
+        ),
         "The list of labels must have shape",
         "visible",
     ),
@@ -1004,8 +1038,9 @@ ROWS = mutants_of(
         "positions_in_another_order",
         "goes position by position instead of sequence by sequence",
         (
-            "return head(hidden[chosen]), labels[chosen]",
-            "return head(hidden.transpose(0, 1)[chosen.T]), labels.T[chosen.T]",
+            "    rows = hidden[chosen]",
+            "    labels, chosen, hidden = labels.T, chosen.T, hidden.transpose(0, 1)\n"
+            "    rows = hidden[chosen]",
         ),
         "Those of the chosen positions, in their order",
         "visible",
@@ -1559,9 +1594,11 @@ RIGHT_ANSWERS = [
         "rows_by_indices",
         "flattens and selects by index",
         {
-            "rows": """def masked_logits(head, hidden, labels):
+            "rows": """def masked_logits(head, hidden, labels, most=None):
     where = labels.flatten().ne(IGNORE).nonzero().flatten()
-    return head(hidden.flatten(0, 1).index_select(0, where)), labels.flatten()[where]"""
+    parts = [where] if most is None else [where[i : i + most] for i in range(0, max(len(where), 1), most)]
+    logits = [head(hidden.flatten(0, 1).index_select(0, part)) for part in parts]
+    return torch.cat(logits), labels.flatten()[where]"""
         },
     ),
     RightAnswer(

@@ -404,7 +404,7 @@ GATHER = (
 )
 PICK = "    log_probabilities = logits[chosen].log_softmax(dim=-1)  # [N, V]"
 MEAN = "    return losses.sum() / max(len(losses), 1)"
-ROWS = "    return head(hidden[chosen]), labels[chosen]"
+ROWS = "    rows = hidden[chosen]  # [N, D]\n"
 TOTAL = "    return masked_loss(token_logits, labels) + masked_loss(pair_logits, next_sentence_labels)"
 LOSS = [
     *fresh(
@@ -525,14 +525,14 @@ LOSS = [
         (
             "rows_detached",
             "detaches the hidden states",
-            "head(hidden[chosen])",
-            "head(hidden.detach()[chosen])",
+            ROWS,
+            "    rows = hidden.detach()[chosen]\n",
         ),
         (
             "rows_under_no_grad",
             "picks the states under no_grad",
             ROWS,
-            "    with torch.no_grad():\n        picked = hidden[chosen]\n    return head(picked), labels[chosen]",
+            "    with torch.no_grad():\n        rows = hidden[chosen]\n",
         ),
     ),
     *fresh(
@@ -542,14 +542,14 @@ LOSS = [
         (
             "rows_one_hole_squeezed",
             "squeezes, so that head gets [D] for one chosen position",
-            "head(hidden[chosen])",
-            "head(hidden[chosen].squeeze(0))",
+            "head(portion)",
+            "head(portion.squeeze(0))",
         ),
         (
             "rows_by_view",
             "flattens with view, which fails on a slice",
             ROWS,
-            "    places = labels.view(-1) != IGNORE\n    return head(hidden.view(-1, hidden.shape[-1])[places]), labels.view(-1)[places]",
+            "    rows = hidden.view(-1, hidden.shape[-1])[labels.view(-1) != IGNORE]\n",
         ),
         (
             "rows_without_holes",
@@ -566,8 +566,8 @@ LOSS = [
         (
             "rows_in_float32",
             "gives head float32",
-            "head(hidden[chosen])",
-            "head(hidden[chosen].float())",
+            "head(portion)",
+            "head(portion.float())",
         ),
     ),
     *fresh(
@@ -804,10 +804,11 @@ RIGHT_ANSWERS = [
             count += 1
     return total / (count or 1)
 """,
-            "rows": """def masked_logits(head, hidden, labels):
+            "rows": """def masked_logits(head, hidden, labels, most=None):
     places = (labels.reshape(-1) != IGNORE).nonzero().squeeze(1)
     picked = hidden.reshape(-1, hidden.shape[-1]).index_select(0, places)
-    return head(picked), labels.reshape(-1)[places]
+    logits = head(picked) if most is None else torch.cat([head(part) for part in picked.split(most)])
+    return logits, labels.reshape(-1)[places]
 """,
         },
     ),
@@ -969,9 +970,11 @@ def evaluate(model, batch):
             pairs.append((first, second, label))
     return pairs
 """,
-            "rows": """def masked_logits(head, hidden, labels):
+            "rows": """def masked_logits(head, hidden, labels, most=None):
     b, t = torch.where(labels != IGNORE)
-    return head(hidden[b, t]), labels[b, t]
+    size = most or max(len(b), 1)
+    logits = [head(hidden[b[i : i + size], t[i : i + size]]) for i in range(0, max(len(b), 1), size)]
+    return torch.cat(logits), labels[b, t]
 """,
             "total": """def pretraining_loss(token_logits, labels, pair_logits, next_sentence_labels):
     pairs = -pair_logits.log_softmax(1).gather(1, next_sentence_labels.view(-1, 1))
