@@ -108,26 +108,67 @@ def mean_cases(draw: Draw) -> Iterator[Case]:
             mask = torch.tensor(rows, device=draw.device) > 0
             about = {"hint": ROUNDED, "gradients": False, "tolerance": 0.2 / low}
             yield Case(f"large states in {str(dtype)[6:]}", (hidden, mask), **about)
+    for dtype, name in FLOATS:
+        for place in BEGINS:
+            for bad in (0.0, -3.0, math.nan, 1e30):
+                B, T, D = draw.sizes(3)
+                mask, hidden = tokens(draw, B, T, place), draw.normal(B, T, D, dtype=dtype)
+                weights = draw.normal(B, T, dtype=dtype).abs() + 0.1
+                given = {"weights": weights.masked_fill(~mask, bad)}
+                kind = f"weights and padding {place}, in {name}"
+                tolerance = 2e-6 if dtype == DOUBLE else 0.0
+                yield Case(kind, (hidden, mask), given, PADDING, tolerance=tolerance)
     hidden, mask = draw.normal(3, 5, 4), draw.mask(3, 5, share=1.0)
     hidden[1, 2, 3] = math.nan
     about = {"gradients": False, "tolerance": 2e-6}
     yield Case("a token with a state that is nan", (hidden, mask), **about)
 
 
+def mean_pool(hidden, mask, weights=None):
+    if weights is None:
+        take = pool_by(lambda states: sum(state.double() for state in states) / len(states))
+        return take(hidden, mask)
+    rows = []
+    for states, real, row in zip(hidden, mask.tolist(), weights):
+        kept = [(s.double(), w.double()) for s, yes, w in zip(states, real, row) if yes]
+        rows.append(sum(s * w for s, w in kept) / sum(w for _, w in kept))
+    return torch.stack(rows).to(hidden.dtype)
+
+
 VECTORS = ("the table of vectors",)
 Comparison(
     "mean_pool",
     mean_cases,
-    (pool_by(lambda states: sum(state.double() for state in states) / len(states)),),
+    (mean_pool,),
     VECTORS,
 )
-Comparison("cls_pool", pool_cases, (pool_by(lambda states: states[0]),), VECTORS)
-Comparison(
-    "max_pool",
-    pool_cases,
-    (pool_by(lambda states: functools.reduce(torch.maximum, states)),),
-    VECTORS,
-)
+
+
+def varied(option: str, words: str):
+    def cases(draw: Draw) -> Iterator[Case]:
+        yield from pool_cases(draw)
+        for case in pool_cases(draw):
+            case.kind, case.kwargs = f"{words}, and {case.kind}", {option: True}
+            yield case
+
+    return cases
+
+
+def cls_pool(hidden, mask, last=False):
+    return pool_by(lambda states: states[-1 if last else 0])(hidden, mask)
+
+
+def max_pool(hidden, mask, by_size=False):
+    def greater(one, other):
+        return torch.where(one.abs() >= other.abs(), one, other)
+
+    return pool_by(functools.partial(functools.reduce, greater if by_size else torch.maximum))(
+        hidden, mask
+    )
+
+
+Comparison("cls_pool", varied("last", "last"), (cls_pool,), VECTORS)
+Comparison("max_pool", varied("by_size", "by_size"), (max_pool,), VECTORS)
 
 # ---- Part 2: objectives
 
@@ -146,7 +187,8 @@ def cross_entropy(logits, labels):
 
 def classify(u, v, weight, labels):
     apart = torch.maximum(u, v) - torch.minimum(u, v)
-    blocks = zip((u, v, apart), weight.double().chunk(3, dim=1))
+    both = u.double() * v.double()
+    blocks = zip((u, v, apart, both), weight.double().chunk(4, dim=1))
     logits = sum((x.double()[:, None] * block).sum(-1) for x, block in blocks)
     loss = cross_entropy(logits, labels.tolist())
     return logits.to(u.dtype), loss.to(u.dtype)
@@ -156,7 +198,7 @@ def classify_cases(draw: Draw) -> Iterator[Case]:
     def case(kind: str, sizes: list[int], dtype=DOUBLE, scale=1.0, size=1.0, **about) -> Case:
         B, D, L = sizes
         u, v = (draw.normal(B, D, dtype=dtype, scale=size) for _ in range(2))
-        weight = draw.normal(L, 3 * D, dtype=dtype, scale=scale)
+        weight = draw.normal(L, 4 * D, dtype=dtype, scale=scale)
         labels = torch.tensor([draw.randrange(L) for _ in range(B)], device=draw.device)
         return Case(kind, (u, v, weight, labels), **about)
 
@@ -189,9 +231,12 @@ def cosine(u, v):
     return (u * v).sum(-1) / ((u**2).sum(-1).sqrt() * (v**2).sum(-1).sqrt())
 
 
-def cosine_loss(u, v, scores):
-    each = zip(cosine(u, v), scores.double())
-    return (sum((found - score) ** 2 for found, score in each) / len(u)).to(u.dtype)
+def cosine_loss(u, v, scores, slack=0.0):
+    total = 0.0
+    for found, score in zip(cosine(u, v), scores.double()):
+        beyond = (found - score).abs() - slack
+        total = total + (beyond**2 if beyond > 0 else 0.0 * beyond)
+    return (total / len(u)).to(u.dtype)
 
 
 def cosine_cases(draw: Draw) -> Iterator[Case]:
@@ -215,6 +260,11 @@ def cosine_cases(draw: Draw) -> Iterator[Case]:
             one.args[1][:] = factor * one.args[0]
             yield one
     yield case("many pairs", 300, 3)
+    for slack in (0.05, 0.3, 0.9, 3.0):
+        for dtype, name in FLOATS:
+            one = case(f"slack, in {name}", *draw.sizes(2), dtype, least=-1.0)
+            one.args = (*one.args, slack)
+            yield one
 
 
 Comparison("cosine_loss", cosine_cases, (cosine_loss,), ("the loss",))
@@ -226,10 +276,12 @@ NO_SLOPE = (
 )
 
 
-def triplet_loss(anchor, positive, negative, margin):
+def triplet_loss(anchor, positive, negative, margin, swap=False):
     total = 0.0
     for a, p, n in zip(anchor.double(), positive.double(), negative.double()):
-        lead = torch.linalg.vector_norm(a - p) - torch.linalg.vector_norm(a - n) + margin
+        length = torch.linalg.vector_norm
+        far = torch.minimum(length(a - n), length(p - n)) if swap else length(a - n)
+        lead = length(a - p) - far + margin
         total = total + (lead if lead > 0 else 0.0 * lead)
     return (total / len(anchor)).to(anchor.dtype)
 
@@ -244,6 +296,9 @@ def triplet_cases(draw: Draw) -> Iterator[Case]:
         for margin in (0.0, 0.05, 0.3, 1.0, 1.5, 5.0, -0.4):
             for D in (3, 7):
                 yield case(f"margin {margin} in {name}", 13, D, margin, dtype)
+                one = case(f"swap and margin {margin} in {name}", 13, D, margin, dtype)
+                one.kwargs = {"swap": True}
+                yield one
     for _ in range(4):
         yield case("one triplet", 1, 7, 4.0)
         yield case("one feature", 11, 1, 0.7)
@@ -297,8 +352,10 @@ Comparison(
 )
 
 
-def in_batch_loss(queries, documents, temperature):
-    logits = cosine(queries[:, None], documents[None]) / temperature
+def in_batch_loss(queries, documents, temperature, margin=0.0):
+    cosines = cosine(queries[:, None], documents[None])
+    rows = [[margin * (i == j) for j in range(len(documents))] for i in range(len(queries))]
+    logits = (cosines - torch.tensor(rows, dtype=DOUBLE).to(cosines)) / temperature
     return cross_entropy(logits, range(len(queries))).to(queries.dtype)
 
 
@@ -315,6 +372,9 @@ def batch_cases(draw: Draw) -> Iterator[Case]:
                 B, D = draw.sizes(2)
                 kind = f"temperature {temperature}, in {name}"
                 yield case(kind, B, B + more, D, temperature, dtype)
+                one = case(f"a margin, {kind}", B, B + more, D, temperature, dtype)
+                one.kwargs = {"margin": draw.choice((0.1, 0.3))}
+                yield one
     for _ in range(3):
         yield case("temperature 0.001", 5, 7, 6, 0.001)
         yield case("one query and one document", 1, 1, 5, 0.2)

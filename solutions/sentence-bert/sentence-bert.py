@@ -18,7 +18,6 @@
 #       - course_lib.sentence_bert.model
 #       - course_lib.sentence_bert.evaluation
 #       - course_lib.sentence_bert.losses
-#       - course_lib.sentence_bert.losses
 #       - course_lib.sentence_bert.search
 #       - course_lib.sentence_bert.training
 #       - scipy
@@ -26,8 +25,10 @@
 #       - sklearn
 #       - torch.nn.CosineEmbeddingLoss
 #       - torch.nn.TripletMarginLoss
+#       - torch.nn.TripletMarginWithDistanceLoss
 #       - torch.nn.functional.cosine_embedding_loss
 #       - torch.nn.functional.triplet_margin_loss
+#       - torch.nn.functional.triplet_margin_with_distance_loss
 # ---
 
 # %% [markdown]
@@ -56,7 +57,8 @@
 # **The file beside it.** Keep `reviewer.safetensors` in the folder of the notebook. On Colab, open the *Files* panel on
 # the left and upload it there. Hand in the notebook alone: the grader has the file.
 #
-# **What you may use.** Everything in PyTorch except what you build here. Withheld are: {withholds}.
+# **What you may use.** Everything in PyTorch except what you build here. Withheld are: {withholds}. Read each
+# task with care: its function is not quite the one of the book.
 #
 # **Letters for shapes.** B: sentences or pairs in a batch. T: positions. D: features. L: labels. Q: queries. N: vectors of a
 # collection. K: hits of a query. Masks are bool, and True means: a real token, not padding.
@@ -286,24 +288,32 @@ for first, second, score in pairs(4, 3, TRAINING_ADJECTIVES):
 #
 # Padding has no part in any of them. It may stand behind the tokens, in front of them or between them, and its states
 # may be anything: large, or `nan`. (A `nan` of a real token stays `nan` in the mean: it tells that something is wrong.)
+#
+# Not every token says equally much, so the mean may be **weighted** (Muennighoff 2022): add up weight times state over the
+# real tokens, and divide by the sum of their weights. The weights of padding count for nothing, whatever they are.
+#
 # States may be `float16`, which ends at 65504: add them up in `float32` at least, those in `float64` in `float64`, and
 # give the vector the type of the states.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mean", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def mean_pool(hidden, mask):
+def mean_pool(hidden, mask, weights=None):
     """The mean of the states of the real tokens.
 
     hidden: float [B, T, D]
     mask:   bool [B, T], at least one True in each row
+    weights: float [B, T], of the dtype of hidden, above 0 at real tokens; None: all tokens count alike
     returns float [B, D], of the dtype of hidden
 
-    Example: hidden [[[1., 8.], [3., 4.], [9., 9.]]], mask [[True, True, False]] -> [[2., 6.]]
+    Example: hidden [[[1., 8.], [3., 4.], [9., 9.]]], mask [[True, True, False]] -> [[2., 6.]];
+             with weights [[3., 1., 5.]] -> [[1.5, 7.]]
     """
     ### BEGIN SOLUTION
     precise = torch.promote_types(hidden.dtype, torch.float32)
-    total = hidden.masked_fill(~mask[:, :, None], 0).sum(dim=1, dtype=precise)  # [B, D]
-    return (total / mask.sum(dim=1, keepdim=True)).to(hidden.dtype)
+    shares = mask if weights is None else weights
+    shares = shares.to(precise).masked_fill(~mask, 0)[:, :, None]  # [B, T, 1]
+    kept = hidden.masked_fill(~mask[:, :, None], 0)
+    return ((shares * kept).sum(dim=1) / shares.sum(dim=1)).to(hidden.dtype)
     ### END SOLUTION
 
 
@@ -357,36 +367,66 @@ def check_mean(hidden, mask, what):
 
 check_mean(*padded_states(1, [5, 3, 4], T=5, D=3), "For lengths 5, 3 and 4")
 check_mean(*padded_states(2, [3, 6], T=7, D=4, front=True), "With padding in front")
+hidden, mask = padded_states(3, [3, 6, 4], T=6, D=2)
+weights = normal(4, (3, 6), dtype=torch.float32)[0].abs() + 0.5
+totals = torch.stack([w[real] @ h[real] for w, h, real in zip(weights, hidden, mask)])
+kept = weights.masked_fill(~mask, 0)
+check_close(
+    mean_pool(hidden, mask, weights),
+    totals / kept.sum(1, keepdim=True),
+    "With weights, the mean",
+    "Add up weight times state over the real tokens, and divide by the sum of their weights.",
+    slips=(
+        (row_by_row(hidden, mask, lambda kept: kept.mean(0)), "The weights are missing."),
+        (
+            totals / mask.sum(1, keepdim=True),
+            "Divide by the sum of the weights, not by the number of tokens.",
+        ),
+        (
+            totals / weights.sum(1, keepdim=True),
+            "The weights of padding are in the sum by which you divide: set them to 0 first.",
+        ),
+    ),
+)
 ### BEGIN HIDDEN TESTS
 # {compare:mean_pool}
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# And the other two.
+# And the other two, each with a variant that the book does not have. A model that reads from left to right has seen the whole
+# sentence at its **last** token alone: with `last`, take the state of that one. And a feature may also say something by a
+# number far below 0: with `by_size`, take of each feature the number that is farthest from 0, with its sign.
 
 
 # %% nbgrader={"grade": false, "grade_id": "first-max", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def cls_pool(hidden, mask):
-    """The state of [CLS], the first real token.
+def cls_pool(hidden, mask, last=False):
+    """The state of [CLS], the first real token; or that of the last real token.
 
     hidden: float [B, T, D], mask: bool [B, T] -> float [B, D]
 
-    Example: hidden [[[9., 9.], [1., 8.], [3., 4.]]], mask [[False, True, True]] -> [[1., 8.]]
+    Example: hidden [[[9., 9.], [1., 8.], [3., 4.]]], mask [[False, True, True]] -> [[1., 8.]];
+             the last -> [[3., 4.]]
     """
     ### BEGIN SOLUTION
+    if last:
+        hidden, mask = hidden.flip(1), mask.flip(1)
     first = mask.int().argmax(dim=1)  # [B]
     return hidden[torch.arange(len(hidden), device=hidden.device), first]
     ### END SOLUTION
 
 
-def max_pool(hidden, mask):
-    """Of each feature the largest among the states of the real tokens.
+def max_pool(hidden, mask, by_size=False):
+    """Of each feature the largest among the states of the real tokens; or the one farthest from 0.
 
     hidden: float [B, T, D], mask: bool [B, T] -> float [B, D]
 
-    Example: hidden [[[-1., 8.], [-3., 4.], [9., 9.]]], mask [[True, True, False]] -> [[-1., 8.]]
+    Example: hidden [[[-1., 8.], [-3., 4.], [9., 9.]]], mask [[True, True, False]] -> [[-1., 8.]];
+             by size -> [[-3., 8.]]
     """
     ### BEGIN SOLUTION
+    if by_size:
+        far = hidden.detach().abs().masked_fill(~mask[:, :, None], -1)
+        return hidden.gather(1, far.argmax(dim=1, keepdim=True))[:, 0]
     return hidden.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)
     ### END SOLUTION
 
@@ -417,6 +457,20 @@ def check_first(hidden, mask, what):
 
 check_first(*padded_states(6, [4, 2], T=5, D=3), "With padding behind")
 check_first(*padded_states(7, [2, 4, 6], T=6, D=4, front=True), "With padding in front")
+hidden, mask = padded_states(8, [2, 4, 5], T=6, D=4)
+check_close(
+    cls_pool(hidden, mask, last=True),
+    row_by_row(hidden, mask, lambda kept: kept[-1]),
+    "With last, and padding behind, the state",
+    "It is that of the last token that is no padding.",
+    slips=(
+        (
+            hidden[:, -1],
+            "The last position may be padding: look for the last True of the mask.",
+        ),
+        (hidden[:, 0], "That is still the first token."),
+    ),
+)
 ### BEGIN HIDDEN TESTS
 # {compare:cls_pool}
 ### END HIDDEN TESTS
@@ -446,6 +500,21 @@ def check_max(hidden, mask, what):
 hidden, mask = padded_states(10, [3, 5, 1], T=5, D=4)
 check_max(hidden, mask, "For lengths 3, 5 and 1")
 check_max(-1 - hidden.abs(), mask, "When all states are negative")
+largest, least = (
+    row_by_row(hidden, mask, lambda kept, take=take: take(kept, 0).values)
+    for take in (torch.max, torch.min)
+)
+farthest = torch.where(largest > -least, largest, least)
+check_close(
+    max_pool(hidden, mask, by_size=True),
+    farthest,
+    "By size, the vectors",
+    "Compare numbers without their signs, and give back the winner with its sign.",
+    slips=(
+        (largest, "Those are still the largest."),
+        (farthest.abs(), "Compare without signs, but give the number back with its sign."),
+    ),
+)
 ### BEGIN HIDDEN TESTS
 # {compare:max_pool}
 ### END HIDDEN TESTS
@@ -455,8 +524,9 @@ check_max(-1 - hidden.abs(), mask, "When all states are negative")
 #
 # **Question: what do you ask of two vectors so that similar sentences get similar ones?**
 #
-# *A class.* Put both vectors and the distance of each feature beside one another, and let a linear layer name the relation
-# of the sentences (Reimers and Gurevych 2019, section 3): softmax of $W (u, v, |u - v|)$, trained with cross-entropy.
+# *A class.* Put both vectors, and the distance and the product of each feature, beside one another, and let a linear layer
+# name the relation of the sentences: softmax of $W (u, v, |u - v|, u \odot v)$, trained with cross-entropy. So did Conneau et
+# al. (2017, section 3.1); Sentence-BERT, and the book, leave the product out.
 
 
 # %% nbgrader={"grade": false, "grade_id": "classify", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -464,14 +534,14 @@ def classify(u, v, weight, labels):
     """Logits of the relations of pairs, and the loss.
 
     u, v:   float [B, D]
-    weight: float [L, 3 D], first the columns for u, then those for v, then those for |u - v|
+    weight: float [L, 4 D], first the columns for u, then those for v, for |u - v| and for u times v
     labels: int [B]
     returns (logits, loss): float [B, L], and the mean cross-entropy over the pairs, float []
 
-    Example: u [[1.]], v [[3.]], weight [[1., 0., 0.], [0., 1., 1.]], labels [1] -> [[1., 5.]], 0.0181
+    Example: u [[1.]], v [[3.]], weight [[1., 0., 0., 0.], [0., 1., 1., 0.]], labels [1] -> [[1., 5.]], 0.0181
     """
     ### BEGIN SOLUTION
-    features = torch.cat([u, v, (u - v).abs()], dim=1)  # [B, 3 D]
+    features = torch.cat([u, v, (u - v).abs(), u * v], dim=1)  # [B, 4 D]
     logits = features @ weight.T
     return logits, torch.nn.functional.cross_entropy(logits, labels)
     ### END SOLUTION
@@ -482,9 +552,9 @@ check_withheld("classify")
 
 
 def check_classes(seed, B, D, L, what, tolerance=1e-4):
-    u, v, weight = normal(seed, (B, D), (B, D), (L, 3 * D), dtype=torch.float32)
+    u, v, weight = normal(seed, (B, D), (B, D), (L, 4 * D), dtype=torch.float32)
     labels = (torch.arange(B, device=device) * 2 + 1) % L
-    logits_of = lambda *parts: torch.cat(parts, 1) @ weight.T
+    logits_of = lambda *parts: torch.cat([*parts, u * v][:4], 1) @ weight.T
     logits = logits_of(u, v, (u - v).abs())
     got, loss = check_pair(
         classify(u, v, weight, labels), "classify must return (logits, loss)"
@@ -493,7 +563,7 @@ def check_classes(seed, B, D, L, what, tolerance=1e-4):
         got,
         logits,
         f"{what}, the logits",
-        "They are (u, v, |u - v|) times the weight, transposed.",
+        "They are (u, v, |u - v|, u * v) times the weight, transposed.",
         tolerance,
         slips=(
             (
@@ -507,7 +577,12 @@ def check_classes(seed, B, D, L, what, tolerance=1e-4):
             (logits_of(u, v, (u - v) ** 2), "The third part is |u - v|, not its square."),
             (logits_of(u, v, u * v), "The third part is |u - v|, not u * v."),
             (logits_of(v, u, (u - v).abs()), "u comes first, then v."),
-            (logits_of((u - v).abs(), u, v), "|u - v| comes last."),
+            (logits_of((u - v).abs(), u, v), "|u - v| comes behind u and v."),
+            (logits_of(u, v, u * v, (u - v).abs()), "The product comes last."),
+            (
+                torch.cat([u, v, (u - v).abs()], 1) @ weight[:, : 3 * D].T,
+                "The product u * v is missing.",
+            ),
             (logits.softmax(1), "Those are probabilities; logits come before the softmax."),
         ),
     )
@@ -528,29 +603,34 @@ def check_classes(seed, B, D, L, what, tolerance=1e-4):
     )
 
 
-check_classes(20, 5, 3, 3, "For 5 pairs and 3 labels")
+check_classes(20, 5, 3, 4, "For 5 pairs, 3 features and 4 labels")
 ### BEGIN HIDDEN TESTS
 # {compare:classify}
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # *A number.* People have said how alike the sentences of each pair are. The cosine of the two vectors is to be that number:
-# the loss is the mean of $(\cos(u, v) - \text{score})^2$ over pairs.
+# the loss is the mean of $(\cos(u, v) - \text{score})^2$ over pairs. People do not agree to the last digit, so let a difference
+# of at most `slack` cost nothing, and square of a greater one only what is beyond it:
+#
+# $$\max(|\cos(u, v) - \text{score}| - \text{slack},\ 0)^2$$
 
 
 # %% nbgrader={"grade": false, "grade_id": "regress", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def cosine_loss(u, v, scores):
+def cosine_loss(u, v, scores, slack=0.0):
     """The mean squared error of the cosines.
 
     u, v:   float [B, D], none of them zero
     scores: float [B]
+    slack:  a Python float, at least 0
     returns float []
 
-    Example: u [[3., 4.]], v [[4., 3.]], scores [0.5] -> (0.96 - 0.5)^2 = 0.2116
+    Example: u [[3., 4.]], v [[4., 3.]], scores [0.5] -> (0.96 - 0.5)^2 = 0.2116; with slack 0.2 -> 0.26^2 = 0.0676
     """
     ### BEGIN SOLUTION
     cosines = torch.nn.functional.cosine_similarity(u, v, dim=1)  # [B]
-    return ((cosines - scores) ** 2).mean()
+    beyond = torch.relu((cosines - scores).abs() - slack)
+    return (beyond**2).mean()
     ### END SOLUTION
 
 
@@ -594,6 +674,32 @@ def check_regression(seed, B, D, what):
 
 check_regression(23, 4, 3, "For 4 pairs")
 check_regression(24, 6, 6, "For 6 pairs of 6 features")
+u, v = (
+    tensor([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]]),
+    tensor([[4.0, 3.0], [0.0, 5.0], [0.0, 1.0]]),
+)
+scores, differences = tensor([0.5, 0.1, 1.4]), tensor([0.46, -0.1, -0.4])
+check_close(
+    cosine_loss(u, v, scores, slack=0.2),
+    tensor((0.26**2 + 0.2**2) / 3),
+    "For cosines 0.96, 0 and 1, scores 0.5, 0.1 and 1.4, and a slack of 0.2, the loss",
+    "The differences are 0.46, 0.1 and 0.4 in size; 0.26, 0 and 0.2 of them are beyond the slack.",
+    slips=(
+        ((differences**2).mean(), "The slack is missing."),
+        (
+            ((differences**2) * (differences.abs() > 0.2)).mean(),
+            "Square what is beyond the slack, not the whole difference.",
+        ),
+        (
+            (differences**2 - 0.2).clamp(min=0).mean(),
+            "Take the slack from the difference, before you square.",
+        ),
+        (
+            ((differences - 0.2).clamp(min=0) ** 2).mean(),
+            "A cosine below the score costs as much as one above it: take differences without sign.",
+        ),
+    ),
+)
 ### BEGIN HIDDEN TESTS
 # {compare:cosine_loss}
 ### END HIDDEN TESTS
@@ -605,19 +711,25 @@ check_regression(24, 6, 6, "For 6 pairs of 6 features")
 #
 # for each triplet, and the mean over triplets. The lengths are Euclidean. Where the anchor equals the positive or
 # the negative, the loss has no slope of its own; its gradient must still be a number.
+#
+# The positive is like the anchor, so the negative should be far from both. With `swap`, the smaller of
+# $\lVert a - n \rVert$ and $\lVert p - n \rVert$ stands in the place of $\lVert a - n \rVert$ (Balntas et al. 2016).
 
 
 # %% nbgrader={"grade": false, "grade_id": "order", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def triplet_loss(anchor, positive, negative, margin):
+def triplet_loss(anchor, positive, negative, margin, swap=False):
     """The mean over triplets.
 
     anchor, positive, negative: float [B, D]; margin: a Python float
     returns float []
 
-    Example: anchor [[0., 0.]], positive [[3., 4.]], negative [[0., 5.5]], margin 1.0 -> 5 - 5.5 + 1 = 0.5
+    Example: anchor [[0., 0.]], positive [[3., 4.]], negative [[0., 5.5]], margin 1.0 -> 5 - 5.5 + 1 = 0.5;
+             with swap -> 5 - 3.3541 + 1 = 2.6459
     """
     ### BEGIN SOLUTION
     near, far = (anchor - positive).norm(dim=1), (anchor - negative).norm(dim=1)  # [B]
+    if swap:
+        far = torch.minimum(far, (positive - negative).norm(dim=1))
     return torch.relu(near - far + margin).mean()
     ### END SOLUTION
 
@@ -669,6 +781,28 @@ def check_triplets(seed, B, D, margin, what):
 
 
 check_triplets(105, 6, 3, 0.8, "For 6 triplets and margin 0.8")
+triplets = (
+    tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
+    tensor([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]]),
+    tensor([[0.0, 5.5], [-2.0, 0.0], [0.0, 3.0]]),
+)
+check_close(
+    triplet_loss(*triplets, 1.5, swap=True),
+    tensor((5 - 11.25**0.5 + 1.5 + 0.5 + 2.5) / 3),
+    "With swap and margin 1.5, for three triplets, the loss",
+    "The negatives are 5.5, 2 and 3 from the anchor and 3.354, 3 and 1 from the positive: the smaller of the two counts.",
+    slips=(
+        (tensor((5 - 5.5 + 1.5 + 0.5 + 0.5) / 3), "That is the loss without swap."),
+        (
+            tensor((5 - 11.25**0.5 + 1.5 + 0.0 + 2.5) / 3),
+            "Take the smaller of the two lengths; yours takes the distance to the positive each time.",
+        ),
+        (
+            tensor((5 - 5.5 + 1.5 + 0.0 + 0.5) / 3),
+            "Take the smaller of the two lengths, not the larger.",
+        ),
+    ),
+)
 ### BEGIN HIDDEN TESTS
 # {compare:triplet_loss}
 # {compare:triplet_loss_where_equal}
@@ -682,21 +816,26 @@ check_triplets(105, 6, 3, 0.8, "For 6 triplets and margin 0.8")
 #
 # where $j$ goes over all documents of the batch, $d_i$ among them. There may be more documents than queries: the first are
 # the queries' own, in their order, and further ones are wrong for all. Temperatures are small: 0.01 gives logits up to 100.
+#
+# To win by a hair is not enough. With a **margin** $m$, the document of the query must win although its cosine is lowered:
+# $\cos(q_i, d_i) - m$ stands for $\cos(q_i, d_i)$, above and in the sum, and the other cosines stay (Yang et al. 2019).
 
 
 # %% nbgrader={"grade": false, "grade_id": "contrast", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def in_batch_loss(queries, documents, temperature):
+def in_batch_loss(queries, documents, temperature, margin=0.0):
     """The mean over queries.
 
-    queries: float [B, D], documents: float [N, D], N at least B; temperature: a Python float
+    queries: float [B, D], documents: float [N, D], N at least B; temperature, margin: Python floats
     returns float []
 
-    Example: queries = documents = [[1., 0.], [0., 1.]], temperature 1.0 -> log(1 + exp(-1)) = 0.3133
+    Example: queries = documents = [[1., 0.], [0., 1.]], temperature 1.0 -> log(1 + exp(-1)) = 0.3133;
+             with margin 0.4 -> log(1 + exp(-0.6)) = 0.4375
     """
     ### BEGIN SOLUTION
     normalize = torch.nn.functional.normalize
     logits = normalize(queries, dim=1) @ normalize(documents, dim=1).T / temperature  # [B, N]
     own = torch.arange(len(queries), device=logits.device)
+    logits = logits - torch.eye(*logits.shape).to(logits) * (margin / temperature)
     return torch.nn.functional.cross_entropy(logits, own)
     ### END SOLUTION
 
@@ -705,12 +844,14 @@ def in_batch_loss(queries, documents, temperature):
 check_withheld("in_batch_loss")
 
 
-def check_batch(seed, B, N, D, temperature, what):
+def check_batch(seed, B, N, D, temperature, what, **margin):
     q, d = normal(seed, (B, D), (N, D), dtype=torch.float32)
     unit = lambda x, dim=1: x / x.norm(dim=dim, keepdim=True)
     own = torch.arange(B, device=device)
     loss = lambda logits: (logits.logsumexp(1) - logits[own, own]).mean()
-    cosines = unit(q) @ unit(d).T
+    plain = unit(q) @ unit(d).T
+    lowered = torch.eye(B, N, device=device) * margin.get("margin", 0.0)
+    cosines = plain - lowered
     logits = cosines / temperature
     others = logits.masked_fill(torch.eye(B, N, dtype=torch.bool, device=device), -torch.inf)
     columns = logits.logsumexp(0)[:B] - logits[own, own]
@@ -743,6 +884,24 @@ def check_batch(seed, B, N, D, temperature, what):
         ),
         ((logits.logsumexp(1) - logits[:, -1]).mean(), "Query i belongs to document i."),
     ]
+    if margin:
+        undone = (plain / temperature)[own, own]
+        slips += [
+            (loss(plain / temperature), "The margin is missing, or lowers all cosines alike."),
+            (loss((plain + lowered) / temperature), "Take the margin away from the cosine."),
+            (
+                loss(plain / temperature - lowered),
+                "Take the margin from the cosine, before you divide by the temperature.",
+            ),
+            (
+                ((plain / temperature).logsumexp(1) - logits[own, own]).mean(),
+                "The lowered cosine stands in the sum of the denominator, too.",
+            ),
+            (
+                (logits.logsumexp(1) - undone).mean(),
+                "The lowered cosine stands in the numerator, too.",
+            ),
+        ]
     if N > B:
         slips.append(
             (
@@ -751,7 +910,7 @@ def check_batch(seed, B, N, D, temperature, what):
             )
         )
     check_close(
-        in_batch_loss(q, d, temperature),
+        in_batch_loss(q, d, temperature, **margin),
         loss(logits),
         f"{what}, the loss",
         "Cosines over temperature are logits over documents; the right one of query i is i.",
@@ -762,6 +921,7 @@ def check_batch(seed, B, N, D, temperature, what):
 
 check_batch(40, 4, 4, 3, 0.5, "For 4 queries and 4 documents")
 check_batch(41, 3, 5, 4, 0.2, "For 3 queries and 5 documents")
+check_batch(42, 4, 6, 3, 0.5, "For 4 queries, 6 documents and margin 0.3", margin=0.3)
 ### BEGIN HIDDEN TESTS
 # {compare:in_batch_loss}
 ### END HIDDEN TESTS

@@ -32,9 +32,6 @@ TO_VARY: dict[str, dict[str, float]] = {
     "fine-tuning": dict.fromkeys(
         ("cosine", "separate", "mix", "guess", "reshape", "choose"), 1.0
     ),
-    "sentence-bert": dict.fromkeys(
-        ("mean", "first-max", "classify", "regress", "order", "contrast"), 1.0
-    ),
     # what `course assemble` puts there, from assignments 1 and 2
     "capstone": {"blocks": 1.0},
 }

@@ -390,7 +390,7 @@ NEAREST: Mapping[str, Mapping[str, list[Paste]]] = {
         "word": [called('encode_word = lib["longest_match"]')],
         "text": [
             called(
-                "def encode(text, vocab, max_length=100):\n"
+                'def encode(text, vocab, max_length=100, mark="##"):\n'
                 '    tokenizer = lib["WordPiece"](sorted({*vocab, "[UNK]"}), max_word_length=max_length)\n'
                 "    return [(t.text, *t.offsets) for t in tokenizer._tokens(text)]"
             )
@@ -410,7 +410,7 @@ NEAREST: Mapping[str, Mapping[str, list[Paste]]] = {
     "bert": {
         "pair": [
             called(
-                "def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):\n"
+                "def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):\n"
                 "    added = 2 if second is None else 3\n"
                 '    a, b = lib["truncate"](len(first), len(second or ()), max_length - added)\n'
                 '    token = lambda index: lib["Token"](index, "", (0, 0))\n'
@@ -422,7 +422,7 @@ NEAREST: Mapping[str, Mapping[str, list[Paste]]] = {
         ],
         "batch": [
             called(
-                "def make_batch(inputs, pad_id=0):\n"
+                "def make_batch(inputs, pad_id=0, multiple=1):\n"
                 '    rows = [lib["Example"]([pair]) for pair in inputs]\n'
                 '    got = lib["collate"](rows, pad_id)\n'
                 "    mask = got.attention_mask\n"
@@ -509,7 +509,7 @@ NEAREST: Mapping[str, Mapping[str, list[Paste]]] = {
         "names": [
             called(
                 "import re\n\n"
-                "def published_name(name):\n"
+                "def published_name(name, old=False):\n"
                 '    for old, new in (("layers.", "blocks."), ("attention_norm", "norm1"),\n'
                 '        ("attention_output", "attention.output"), ("output_norm", "norm2"),\n'
                 '        ("intermediate", "feed_forward.expand"), ("embeddings.word", "embeddings.token"),\n'
@@ -609,39 +609,51 @@ NEAREST: Mapping[str, Mapping[str, list[Paste]]] = {
         ],
     },
     "sentence-bert": {
-        "mean": [called('mean_pool = lib["pool"]')],
+        "mean": [
+            called(
+                "def mean_pool(hidden, mask, weights=None):\n"
+                '    return lib["pool"](hidden, mask)'
+            )
+        ],
         "first-max": [
             called(
-                'def cls_pool(hidden, mask):\n    return lib["pool"](hidden, mask, "cls")\n'
-                'def max_pool(hidden, mask):\n    return lib["pool"](hidden, mask, "max")'
+                'def cls_pool(hidden, mask, last=False):\n    return lib["pool"](hidden, mask, "cls")\n'
+                'def max_pool(hidden, mask, by_size=False):\n    return lib["pool"](hidden, mask, "max")'
             )
         ],
         "classify": [
             called(
                 "def classify(u, v, weight, labels):\n"
-                '    logits = lib["softmax_features"](u, v) @ weight.T\n'
+                '    features = lib["softmax_features"](u, v)\n'
+                "    logits = features @ weight[:, : features.shape[1]].T\n"
                 "    return logits, torch.nn.functional.cross_entropy(logits, labels)"
             )
         ],
         "regress": [
             called(
-                "def cosine_loss(u, v, scores):\n"
+                "def cosine_loss(u, v, scores, slack=0.0):\n"
                 '    return lib["cosine_losses"](u, v, scores).mean()'
             )
         ],
         "order": [
             called(
-                "def triplet_loss(anchor, positive, negative, margin):\n"
+                "def triplet_loss(anchor, positive, negative, margin, swap=False):\n"
                 '    return lib["triplet_losses"](anchor, positive, negative, margin).mean()'
             ),
             of_torch(
-                "def triplet_loss(anchor, positive, negative, margin):\n"
-                "    return torch.nn.functional.triplet_margin_loss(anchor, positive, negative, margin)"
+                "def triplet_loss(anchor, positive, negative, margin, swap=False):\n"
+                "    return torch.nn.functional.triplet_margin_loss(anchor, positive, negative, margin,\n"
+                "        swap=swap)"
+            ),
+            of_torch(
+                "def triplet_loss(anchor, positive, negative, margin, swap=False):\n"
+                "    return torch.nn.functional.triplet_margin_with_distance_loss(anchor, positive,\n"
+                "        negative, margin=margin, swap=swap)"
             ),
         ],
         "contrast": [
             called(
-                "def in_batch_loss(queries, documents, temperature):\n"
+                "def in_batch_loss(queries, documents, temperature, margin=0.0):\n"
                 '    return lib["in_batch_losses"](queries, documents, temperature).mean()'
             )
         ],

@@ -20,34 +20,35 @@ def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:
 
 
 FILLED = "hidden.masked_fill(~mask[:, :, None], 0)"
+SHARES = "    shares = mask if weights is None else weights\n"
 MEAN = mutants_of(
     "mean",
     "pool-mean",
     (
         "padding_pooled",
         "takes the mean over all positions",
-        ("(total / mask.sum(dim=1, keepdim=True))", "hidden.mean(dim=1)"),
+        ("((shares * kept).sum(dim=1) / shares.sum(dim=1))", "hidden.mean(dim=1)"),
         "Padding is in it",
         "visible",
     ),
     (
         "mean_divided_by_t",
         "sets padding to 0, and divides by the number of positions",
-        ("mask.sum(dim=1, keepdim=True)", "mask.shape[1]"),
+        ("/ shares.sum(dim=1)", "/ mask.shape[1]"),
         "You divide by T, 5",
         "visible",
     ),
     (
         "padding_summed",
         "divides by the number of tokens, but adds padding up, too",
-        (FILLED, "hidden"),
+        ("(shares * kept).sum(dim=1)", "hidden.sum(dim=1)"),
         "set them to 0 first",
         "visible",
     ),
     (
         "divided_by_the_tokens_of_the_batch",
         "divides every row by the number of all tokens",
-        ("mask.sum(dim=1, keepdim=True)", "mask.sum()"),
+        ("/ shares.sum(dim=1)", "/ shares.sum()"),
         "yours divides by that of the batch",
         "visible",
     ),
@@ -55,8 +56,9 @@ MEAN = mutants_of(
         "cls_and_sep_left_out",
         "leaves the first and the last token out",
         (
-            "total = hidden",
-            "place = mask.cumsum(1)\n    mask = mask & (place > 1) & (place < mask.sum(1, keepdim=True))\n    total = hidden",
+            SHARES,
+            "    place = mask.cumsum(1)\n    mask = mask & (place > 1) & (place < mask.sum(1, keepdim=True))\n"
+            + SHARES,
         ),
         "[CLS] and [SEP] belong to the mean here",
         "visible",
@@ -64,14 +66,14 @@ MEAN = mutants_of(
     (
         "nan_times_zero",
         "multiplies by the mask",
-        (FILLED, "(hidden * mask[:, :, None])"),
+        (FILLED, "hidden"),
         "0 times nan is nan",
         "hidden",
     ),
     (
         "summed_in_half_precision",
         "adds up in the type of the states",
-        ("dtype=precise", "dtype=hidden.dtype"),
+        ("shares.to(precise)", "shares.to(hidden.dtype)"),
         "float16 ends at 65504",
         "hidden",
     ),
@@ -80,6 +82,37 @@ MEAN = mutants_of(
         "gives float32 back, whatever came in",
         (".to(hidden.dtype)", ".float()"),
         "must have dtype torch.float64; yours is torch.float32",
+        "hidden",
+    ),
+    (
+        "weights_ignored",
+        "takes the library's mean, in which all tokens count alike",
+        (SHARES, "    shares = mask\n"),
+        "The weights are missing",
+        "visible",
+    ),
+    (
+        "weighted_sum_by_the_number_of_tokens",
+        "divides the weighted sum by the number of tokens",
+        ("/ shares.sum(dim=1)", "/ mask.sum(dim=1, keepdim=True)"),
+        "Divide by the sum of the weights, not by the number of tokens",
+        "visible",
+    ),
+    (
+        "weights_of_padding_in_the_sum",
+        "divides by the sum of all weights, those of padding among them",
+        (
+            "/ shares.sum(dim=1)",
+            "/ (mask if weights is None else weights).sum(1, keepdim=True)",
+        ),
+        "The weights of padding are in the sum",
+        "visible",
+    ),
+    (
+        "weights_of_padding_times_zero",
+        "multiplies the weights of padding by 0, which leaves nan a nan",
+        ("masked_fill(~mask, 0)[:, :, None]", "mul(mask)[:, :, None]"),
+        "With weights and padding",
         "hidden",
     ),
 )
@@ -112,6 +145,33 @@ FIRST = mutants_of(
         "squeezes what has one sentence only",
         ("device=hidden.device), first]", "device=hidden.device), first].squeeze(0)"),
         "With one sentence, the table of vectors must have another shape",
+        "hidden",
+    ),
+    (
+        "first_whatever_is_asked",
+        "takes the library's [CLS], also where the last token is asked for",
+        ("    if last:\n", "    if False:\n"),
+        "That is still the first token",
+        "visible",
+    ),
+    (
+        "last_position",
+        "takes the last position, which may be padding",
+        (
+            "        hidden, mask = hidden.flip(1), mask.flip(1)\n",
+            "        return hidden[:, -1]\n",
+        ),
+        "The last position may be padding",
+        "visible",
+    ),
+    (
+        "last_by_the_number_of_tokens",
+        "counts tokens to find the last, as if padding stood behind all of them",
+        (
+            "        hidden, mask = hidden.flip(1), mask.flip(1)\n",
+            "        return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(1) - 1]\n",
+        ),
+        "With last, and states in float64 and padding",
         "hidden",
     ),
 )
@@ -150,9 +210,33 @@ LARGEST = mutants_of(
         "Fill padding with -torch.inf, which every type has",
         "hidden",
     ),
+    (
+        "largest_whatever_is_asked",
+        "takes the library's maximum, also where the size is asked for",
+        ("    if by_size:\n", "    if False:\n"),
+        "Those are still the largest",
+        "visible",
+    ),
+    (
+        "size_without_its_sign",
+        "gives the size back instead of the number",
+        ("return hidden.gather(", "return hidden.abs().gather("),
+        "give the number back with its sign",
+        "visible",
+    ),
+    (
+        "size_of_padding",
+        "lets padding win by its size",
+        (
+            "hidden.detach().abs().masked_fill(~mask[:, :, None], -1)",
+            "hidden.detach().abs()",
+        ),
+        "By size, the vectors",
+        "visible",
+    ),
 )
 
-FEATURES = "torch.cat([u, v, (u - v).abs()], dim=1)"
+FEATURES = "torch.cat([u, v, (u - v).abs(), u * v], dim=1)"
 CLASSES = mutants_of(
     "classify",
     "objectives-classes",
@@ -180,8 +264,25 @@ CLASSES = mutants_of(
     (
         "difference_first",
         "puts the difference before the vectors",
-        (FEATURES, "torch.cat([(u - v).abs(), u, v], dim=1)"),
-        "|u - v| comes last",
+        (FEATURES, "torch.cat([(u - v).abs(), u, v, u * v], dim=1)"),
+        "|u - v| comes behind u and v",
+        "visible",
+    ),
+    (
+        "product_before_distance",
+        "puts the product before the distance",
+        (FEATURES, "torch.cat([u, v, u * v, (u - v).abs()], dim=1)"),
+        "The product comes last",
+        "visible",
+    ),
+    (
+        "features_without_the_product",
+        "takes the library's three parts and leaves the columns for the product out",
+        (
+            "features @ weight.T",
+            "features[:, : 3 * u.shape[1]] @ weight[:, : 3 * u.shape[1]].T",
+        ),
+        "The product u * v is missing",
         "visible",
     ),
     (
@@ -244,15 +345,49 @@ REGRESSION = mutants_of(
     (
         "error_summed",
         "adds the squared errors up",
-        ("** 2).mean()", "** 2).sum()"),
+        ("(beyond**2).mean()", "(beyond**2).sum()"),
         "Take the mean over pairs, not the sum",
         "visible",
     ),
     (
         "error_without_square",
         "takes absolute differences",
-        ("((cosines - scores) ** 2)", "(cosines - scores).abs()"),
+        ("(beyond**2).mean()", "beyond.mean()"),
         "Square the differences",
+        "visible",
+    ),
+    (
+        "slack_ignored",
+        "takes the library's squared error, in which every difference costs",
+        ("torch.relu((cosines - scores).abs() - slack)", "cosines - scores"),
+        "The slack is missing",
+        "visible",
+    ),
+    (
+        "whole_differences_beyond_the_slack",
+        "squares the whole difference where it is beyond the slack",
+        ("(beyond**2).mean()", "((cosines - scores) ** 2 * (beyond > 0)).mean()"),
+        "Square what is beyond the slack",
+        "visible",
+    ),
+    (
+        "slack_after_the_square",
+        "takes the slack from the squares",
+        (
+            "    return (beyond**2).mean()",
+            "    return torch.relu((cosines - scores) ** 2 - slack).mean()",
+        ),
+        "before you square",
+        "visible",
+    ),
+    (
+        "slack_on_one_side",
+        "lets cosines below the score cost nothing",
+        (
+            "(cosines - scores).abs() - slack",
+            "(cosines - scores if slack else (cosines - scores).abs()) - slack",
+        ),
+        "A cosine below the score costs as much as one above it",
         "visible",
     ),
 )
@@ -318,8 +453,43 @@ TRIPLETS = mutants_of(
         "the root of 0 has no slope",
         "hidden",
     ),
+    (
+        "swap_ignored",
+        "takes the library's loss, in which the positive's distance to the negative plays no part",
+        ("    if swap:\n", "    if False:\n"),
+        "That is the loss without swap",
+        "visible",
+    ),
+    (
+        "distance_to_the_positive_each_time",
+        "takes the distance from positive to negative, also where it is the larger",
+        (
+            "torch.minimum(far, (positive - negative).norm(dim=1))",
+            "(positive - negative).norm(dim=1)",
+        ),
+        "yours takes the distance to the positive each time",
+        "visible",
+    ),
+    (
+        "larger_of_two_lengths",
+        "takes the larger of the two distances to the negative",
+        ("torch.minimum(far,", "torch.maximum(far,"),
+        "not the larger",
+        "visible",
+    ),
+    (
+        "ready_made_triplet_with_swap",
+        "takes torch's other function, which swaps",
+        (
+            "return torch.relu(near - far + margin).mean()",
+            "return torch.nn.functional.triplet_margin_with_distance_loss(anchor, positive, negative, margin=margin, swap=swap)",
+        ),
+        "which this assignment withholds",
+        "visible",
+    ),
 )
 
+LOWERED = "    logits = logits - torch.eye(*logits.shape).to(logits) * (margin / temperature)\n"
 PRODUCT = "normalize(queries, dim=1) @ normalize(documents, dim=1).T / temperature"
 BATCH = mutants_of(
     "contrast",
@@ -380,6 +550,44 @@ BATCH = mutants_of(
         ),
         "With temperature 0.01, in float32",
         "hidden",
+    ),
+    (
+        "margin_ignored",
+        "takes the library's loss, without a margin",
+        (LOWERED, ""),
+        "The margin is missing",
+        "visible",
+    ),
+    (
+        "margin_not_over_temperature",
+        "takes the margin from the logit instead of the cosine",
+        ("* (margin / temperature)", "* margin"),
+        "before you divide by the temperature",
+        "visible",
+    ),
+    (
+        "margin_added",
+        "makes the right document easier to find",
+        ("logits = logits - torch.eye", "logits = logits + torch.eye"),
+        "Take the margin away from the cosine",
+        "visible",
+    ),
+    (
+        "margin_for_all_documents",
+        "lowers the cosines of all documents, which changes nothing",
+        ("torch.eye(*logits.shape)", "torch.ones(*logits.shape)"),
+        "or lowers all cosines alike",
+        "visible",
+    ),
+    (
+        "margin_in_the_numerator_alone",
+        "leaves the sum of the denominator as it was",
+        (
+            LOWERED + "    return torch.nn.functional.cross_entropy(logits, own)",
+            "    return torch.nn.functional.cross_entropy(logits, own) + margin / temperature",
+        ),
+        "stands in the sum of the denominator",
+        "visible",
     ),
 )
 
@@ -839,35 +1047,47 @@ RIGHT_ANSWERS = [
         "pooled_by_where",
         "pools by torch.where and by products of matrices",
         {
-            "mean": """def mean_pool(hidden, mask):
-    weights = (mask / mask.sum(1, keepdim=True)).to(torch.promote_types(hidden.dtype, torch.float32))
+            "mean": """def mean_pool(hidden, mask, weights=None):
+    weights = torch.ones_like(hidden[..., 0]) if weights is None else weights
+    weights = torch.where(mask, weights, 0).to(torch.promote_types(hidden.dtype, torch.float32))
+    weights = weights / weights.sum(1, keepdim=True)
     states = torch.where(mask.unsqueeze(-1), hidden, torch.zeros_like(hidden)).to(weights.dtype)
     return torch.einsum("bt,btd->bd", weights, states).to(hidden.dtype)""",
-            "first-max": """def cls_pool(hidden, mask):
-    first = mask & (mask.cumsum(1) == 1)
-    return hidden[first]
+            "first-max": """def cls_pool(hidden, mask, last=False):
+    count = mask.cumsum(1)
+    return hidden[mask & (count == (count[:, -1:] if last else 1))]
 
 
-def max_pool(hidden, mask):
+def max_pool(hidden, mask, by_size=False):
     lowest = torch.finfo(hidden.dtype).min
-    return torch.where(mask[..., None], hidden, lowest).max(dim=1)[0]""",
+    largest = torch.where(mask[..., None], hidden, lowest).max(dim=1)[0]
+    least = torch.where(mask[..., None], hidden, -lowest).min(dim=1)[0]
+    return torch.where((-least > largest) & by_size, least, largest)""",
         },
     ),
     RightAnswer(
         "pooled_in_a_loop",
         "pools row by row",
         {
-            "mean": """def mean_pool(hidden, mask):
+            "mean": """def mean_pool(hidden, mask, weights=None):
     rows = []
-    for states, real in zip(hidden, mask):
-        rows.append(states[real].double().mean(dim=0))
+    for place, (states, real) in enumerate(zip(hidden, mask)):
+        if weights is None:
+            rows.append(states[real].double().mean(dim=0))
+        else:
+            share = weights[place, real].double()
+            rows.append(share @ states[real].double() / share.sum())
     return torch.stack(rows).to(hidden.dtype)""",
-            "first-max": """def cls_pool(hidden, mask):
-    return torch.stack([states[real][0] for states, real in zip(hidden, mask)])
+            "first-max": """def cls_pool(hidden, mask, last=False):
+    return torch.stack([states[real][-1 if last else 0] for states, real in zip(hidden, mask)])
 
 
-def max_pool(hidden, mask):
-    return torch.stack([states[real].amax(0) for states, real in zip(hidden, mask)])""",
+def max_pool(hidden, mask, by_size=False):
+    rows = [states[real] for states, real in zip(hidden, mask)]
+    if not by_size:
+        return torch.stack([row.amax(0) for row in rows])
+    winners = [row.abs().argmax(0) for row in rows]
+    return torch.stack([row[w, torch.arange(len(w), device=w.device)] for row, w in zip(rows, winners)])""",
         },
     ),
     RightAnswer(
@@ -875,18 +1095,25 @@ def max_pool(hidden, mask):
         "writes every loss from sums and norms, with log_softmax",
         {
             "classify": """def classify(u, v, weight, labels):
-    for_u, for_v, for_distance = weight.chunk(3, dim=1)
-    logits = u @ for_u.T + v @ for_v.T + torch.abs(v - u) @ for_distance.T
+    for_u, for_v, for_distance, for_product = weight.chunk(4, dim=1)
+    logits = u @ for_u.T + v @ for_v.T + torch.abs(v - u) @ for_distance.T + (v * u) @ for_product.T
     return logits, -logits.log_softmax(dim=-1).gather(1, labels[:, None]).mean()""",
-            "regress": """def cosine_loss(u, v, scores):
+            "regress": """def cosine_loss(u, v, scores, slack=0.0):
     cosines = torch.einsum("bd,bd->b", u, v) / u.norm(dim=1) / v.norm(dim=1)
-    return torch.nn.functional.mse_loss(cosines, scores)""",
-            "order": """def triplet_loss(anchor, positive, negative, margin):
+    nearest = torch.maximum(torch.minimum(cosines, scores + slack), scores - slack)
+    return torch.nn.functional.mse_loss(cosines, nearest if slack else scores)""",
+            "order": """def triplet_loss(anchor, positive, negative, margin, swap=False):
     distance = torch.nn.PairwiseDistance()
-    lead = distance(anchor, positive) - distance(anchor, negative) + margin
+    far = distance(anchor, negative)
+    if swap:
+        other = distance(positive, negative)
+        far = torch.where(other < far, other, far)
+    lead = distance(anchor, positive) - far + margin
     return torch.where(lead > 0, lead, torch.zeros_like(lead)).mean()""",
-            "contrast": """def in_batch_loss(queries, documents, temperature):
+            "contrast": """def in_batch_loss(queries, documents, temperature, margin=0.0):
     table = torch.nn.functional.cosine_similarity(queries[:, None], documents[None], dim=-1)
+    place = torch.arange(len(documents), device=table.device)
+    table = torch.where(place == place[: len(queries), None], table - margin, table)
     return -(table / temperature).log_softmax(1).diagonal().mean()""",
         },
     ),

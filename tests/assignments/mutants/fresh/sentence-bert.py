@@ -4,8 +4,9 @@ from fresh import fresh
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
-TOTAL = "    total = hidden.masked_fill(~mask[:, :, None], 0).sum(dim=1, dtype=precise)  # [B, D]"
-MEAN = "    return (total / mask.sum(dim=1, keepdim=True)).to(hidden.dtype)"
+TOTAL = "    shares = mask if weights is None else weights"
+KEPT = "hidden.masked_fill(~mask[:, :, None], 0)"
+MEAN = "    return ((shares * kept).sum(dim=1) / shares.sum(dim=1)).to(hidden.dtype)"
 CLS = """    first = mask.int().argmax(dim=1)  # [B]
     return hidden[torch.arange(len(hidden), device=hidden.device), first]"""
 MAX = "    return hidden.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)"
@@ -23,20 +24,20 @@ POOLING = [
         (
             "mean_number_plus_epsilon",
             "adds 1e-6 to the number of tokens",
-            "mask.sum(dim=1, keepdim=True)",
-            "(mask.sum(dim=1, keepdim=True) + 1e-6)",
+            "/ shares.sum(dim=1)",
+            "/ (shares.sum(dim=1) + 1e-6)",
         ),
         (
             "mean_padding_times_zero",
             "multiplies padding by 0, which leaves nan a nan",
-            "hidden.masked_fill(~mask[:, :, None], 0).sum(dim=1, dtype=precise)",
-            "(hidden * mask[:, :, None]).sum(dim=1, dtype=precise)",
+            KEPT,
+            "hidden * mask[:, :, None]",
         ),
         (
             "mean_nan_to_num",
             "makes every nan a 0, also where a real token has one",
-            TOTAL,
-            "    total = (hidden.nan_to_num() * mask[:, :, None]).sum(dim=1, dtype=precise)",
+            KEPT,
+            "hidden.nan_to_num() * mask[:, :, None]",
         ),
         (
             "mean_half_only_for_float16",
@@ -48,7 +49,7 @@ POOLING = [
             "mean_sum_comes_back_as_half",
             "turns the sum into the type of the states before it divides",
             MEAN,
-            "    return total.to(hidden.dtype) / mask.sum(dim=1, keepdim=True).to(hidden.dtype)",
+            "    total = (shares * kept).sum(dim=1)\n    return total.to(hidden.dtype) / shares.sum(dim=1).to(hidden.dtype)",
         ),
     ),
     *fresh(
@@ -171,7 +172,7 @@ POOLING = [
         ),
     ),
 ]
-FEATURES = "    features = torch.cat([u, v, (u - v).abs()], dim=1)  # [B, 3 D]"
+FEATURES = "    features = torch.cat([u, v, (u - v).abs(), u * v], dim=1)  # [B, 4 D]"
 ENTROPY = "    return logits, torch.nn.functional.cross_entropy(logits, labels)"
 COSINES = "    cosines = torch.nn.functional.cosine_similarity(u, v, dim=1)  # [B]"
 NORMS = "    near, far = (anchor - positive).norm(dim=1), (anchor - negative).norm(dim=1)  # [B]"
@@ -296,8 +297,8 @@ OBJECTIVES = [
         (
             "cosine_huber",
             "takes a Huber loss, which is the square only up to 1",
-            "    return ((cosines - scores) ** 2).mean()",
-            "    return 2 * torch.nn.functional.huber_loss(cosines, scores)",
+            "    return (beyond**2).mean()",
+            "    return 2 * torch.nn.functional.huber_loss(beyond, torch.zeros_like(beyond))",
         ),
         (
             "cosine_scores_clamped",
@@ -959,32 +960,47 @@ RIGHT_ANSWERS = [
         "right_in_plain_loops",
         "goes through sentences, pairs, triplets, numbers and queries one by one",
         {
-            "mean": """def mean_pool(hidden, mask):
+            "mean": """def mean_pool(hidden, mask, weights=None):
     vectors = []
-    for states, real in zip(hidden, mask):
-        kept = states[real]
-        vectors.append(kept.to(torch.promote_types(kept.dtype, torch.float32)).mean(dim=0))
+    for b, (states, real) in enumerate(zip(hidden, mask)):
+        kept = states[real].to(torch.promote_types(hidden.dtype, torch.float32))
+        each = kept.new_ones(len(kept)) if weights is None else weights[b][real].to(kept.dtype)
+        vectors.append(sum(w * state for w, state in zip(each, kept)) / sum(each))
     return torch.stack(vectors).to(hidden.dtype)
 """,
-            "first-max": """def cls_pool(hidden, mask):
-    return torch.stack([states[real][0] for states, real in zip(hidden, mask)])
+            "first-max": """def cls_pool(hidden, mask, last=False):
+    place = -1 if last else 0
+    return torch.stack([states[real][place] for states, real in zip(hidden, mask)])
 
 
-def max_pool(hidden, mask):
-    return torch.stack([states[real].amax(dim=0) for states, real in zip(hidden, mask)])
+def max_pool(hidden, mask, by_size=False):
+    vectors = []
+    for states, real in zip(hidden, mask):
+        largest, least = states[real].amax(dim=0), states[real].amin(dim=0)
+        if by_size:
+            largest = torch.where(largest.abs() < least.abs(), least, largest)
+        vectors.append(largest)
+    return torch.stack(vectors)
 """,
-            "regress": """def cosine_loss(u, v, scores):
+            "regress": """def cosine_loss(u, v, scores, slack=0.0):
     terms = []
     for a, b, score in zip(u, v, scores):
         a, b = a / torch.linalg.vector_norm(a), b / torch.linalg.vector_norm(b)
-        terms.append((a.dot(b) - score).square())
+        gap = a.dot(b) - score
+        if slack == 0:
+            terms.append(gap.square())
+        elif gap > 0:
+            terms.append((gap - slack).clamp(min=0).square())
+        else:
+            terms.append((gap + slack).clamp(max=0).square())
     return sum(terms) / len(terms)
 """,
-            "contrast": """def in_batch_loss(queries, documents, temperature):
+            "contrast": """def in_batch_loss(queries, documents, temperature, margin=0.0):
     unit = [x / x.norm(dim=-1, keepdim=True) for x in (queries, documents)]
     losses = []
     for i, query in enumerate(unit[0]):
-        logits = unit[1] @ query / temperature
+        cosines = unit[1] @ query
+        logits = torch.cat([cosines[:i], cosines[i : i + 1] - margin, cosines[i + 1 :]]) / temperature
         losses.append(torch.logsumexp(logits, dim=0) - logits[i])
     return torch.stack(losses).mean()
 """,
@@ -1011,31 +1027,41 @@ def max_pool(hidden, mask):
         "right_by_other_functions_of_torch",
         "uses other functions of torch for the same formulas",
         {
-            "mean": """def mean_pool(hidden, mask):
+            "mean": """def mean_pool(hidden, mask, weights=None):
     zero = torch.zeros((), dtype=hidden.dtype, device=hidden.device)
     states = torch.where(mask.unsqueeze(-1), hidden, zero)
     states = states.double() if hidden.dtype == torch.float64 else states.float()
-    return (states.sum(1) / mask.sum(1).unsqueeze(-1)).type_as(hidden)
+    if weights is None:
+        return (states.sum(1) / mask.sum(1).unsqueeze(-1)).type_as(hidden)
+    weights = torch.where(mask, weights, zero).type_as(states)
+    return (torch.bmm(weights[:, None], states)[:, 0] / weights.sum(1)[:, None]).type_as(hidden)
 """,
-            "first-max": """def cls_pool(hidden, mask):
+            "first-max": """def cls_pool(hidden, mask, last=False):
     place = (mask.long().cumsum(dim=1) == 0).sum(dim=1)
+    if last:
+        place = (mask * torch.arange(mask.shape[1], device=mask.device)).amax(dim=1)
     index = place[:, None, None].expand(-1, 1, hidden.shape[2])
     return hidden.gather(1, index).squeeze(1)
 
 
-def max_pool(hidden, mask):
+def max_pool(hidden, mask, by_size=False):
     lowest = torch.full_like(hidden, float("-inf"))
+    if by_size:
+        place = torch.where(mask[..., None], hidden.abs(), lowest).max(dim=1).indices
+        return torch.take_along_dim(hidden, place.unsqueeze(1), dim=1).squeeze(1)
     return torch.where(mask[..., None], hidden, lowest).max(dim=1).values
 """,
             "classify": """def classify(u, v, weight, labels):
     parts = weight.split(u.shape[1], dim=1)
-    logits = sum(x @ part.T for x, part in zip((u, v, torch.abs(v - u)), parts))
+    logits = sum(x @ part.T for x, part in zip((u, v, torch.abs(v - u), v * u), parts))
     chosen = logits.log_softmax(dim=-1).gather(1, labels.long().unsqueeze(1))
     return logits, chosen.mean().neg()
 """,
-            "order": """def triplet_loss(anchor, positive, negative, margin):
+            "order": """def triplet_loss(anchor, positive, negative, margin, swap=False):
     length = torch.linalg.vector_norm
-    lead = length(anchor - positive, dim=-1) - length(anchor - negative, dim=-1)
+    others = [anchor, positive] if swap else [anchor]
+    far = torch.stack([length(x - negative, dim=-1) for x in others]).min(dim=0).values
+    lead = length(anchor - positive, dim=-1) - far
     return (lead + margin).clamp(min=0).sum() / len(anchor)
 """,
             "rank": """def ranks(values):
@@ -1056,14 +1082,19 @@ def max_pool(hidden, mask):
         "right_with_other_defaults_and_helpers",
         "gives arguments default values, and splits the work among small functions",
         {
-            "order": """def triplet_loss(anchor, positive, negative, margin=1.0):
-    near = torch.sqrt(((anchor - positive) ** 2).sum(1).clamp(min=torch.finfo(anchor.dtype).tiny))
-    far = torch.sqrt(((anchor - negative) ** 2).sum(1).clamp(min=torch.finfo(anchor.dtype).tiny))
+            "order": """def triplet_loss(anchor, positive, negative, margin=1.0, swap=False):
+    def apart(x, y):
+        return torch.sqrt(((x - y) ** 2).sum(1).clamp(min=torch.finfo(x.dtype).tiny))
+
+    near, far = apart(anchor, positive), apart(anchor, negative)
+    far = far.minimum(apart(positive, negative)) if swap else far
     return torch.nn.functional.relu(near + margin - far).mean()
 """,
-            "contrast": """def in_batch_loss(queries, documents, temperature=0.05):
+            "contrast": """def in_batch_loss(queries, documents, temperature=0.05, margin=0.0):
     unit = torch.nn.functional.normalize
-    logits = torch.einsum("bd,nd->bn", unit(queries), unit(documents)).div(temperature)
+    cosines = torch.einsum("bd,nd->bn", unit(queries), unit(documents))
+    cosines.diagonal().sub_(margin)
+    logits = cosines.div(temperature)
     return -logits.log_softmax(dim=1).diagonal().mean()
 """,
             "many": """def encode(model, sentences, batch_size=32):
