@@ -94,9 +94,10 @@ def first_cases(draw: Draw) -> Iterator[Case]:
         yield Case(f"a word of {kind}", (word,))
 
 
-def count_pieces(splits, counts):
+def count_pieces(splits, counts, least=1):
     def table(parts):
-        stand = {word: [*parts(split)] for word, split in splits.items()}
+        frequent = [word for word in splits if counts[word] >= least]
+        stand = {word: [*parts(splits[word])] for word in frequent}
         things = {thing for word in stand for thing in stand[word]}
         times = {thing: [counts[w] * stand[w].count(thing) for w in stand] for thing in things}
         return {thing: sum(times[thing]) for thing in things}
@@ -112,6 +113,9 @@ def count_cases(draw: Draw) -> Iterator[Case]:
 
     for name, letters in alphabets(7):
         yield case(f"words of {name}", [*corpus(draw, letters)])
+        rare = case(f"rare words left out, and words of {name}", [*corpus(draw, letters)])
+        rare.kwargs = {"least": draw.randint(2, 10)}
+        yield rare
     for length in range(2, 12):
         yield case("one letter again and again", ["a" * length], 1.0)
         yield case("a pair that comes back in a word", ["ab" * length], 1.0)
@@ -486,11 +490,11 @@ def words_of(text):
     return [("".join(c for c, _ in word), [p for _, p in word]) for word in words if word]
 
 
-def encode(text, vocab, max_length=100):
+def encode(text, vocab, max_length=100, mark="##"):
     encoded = []
     for word, places in words_of(text):
-        for piece in encode_word(word, vocab, max_length):
-            number = len(word if piece == "[UNK]" else piece.removeprefix("##"))
+        for piece in encode_word(word, vocab, max_length, mark):
+            number = len(word if piece == "[UNK]" else piece.removeprefix(mark))
             encoded.append((piece, places[0], places[number - 1] + 1))
             places = places[number:]
     return encoded
@@ -506,6 +510,9 @@ def text_cases(draw: Draw, kinds: dict[str, str]) -> Iterator[Case]:
             vocab = {piece for word in known for piece in cut(draw, word, 0.4)}
             yield Case(name, (text, vocab), hint=SPANS)
             yield Case(f"{name}, and [UNK] in the vocabulary", (text, vocab | {"[UNK]"}))
+            mark = draw.choice(("@@", "__", "~~~"))
+            other = {mark * (p[:2] == "##") + p.removeprefix("##") for p in vocab}
+            yield Case(f"another mark, and {name}", (text, other), {"mark": mark}, SPANS)
 
 
 def span_cases(draw: Draw) -> Iterator[Case]:

@@ -175,22 +175,29 @@ check_same(
 # Now count, over the whole corpus, how often each piece occurs and how often each pair of neighbours does. The corpus comes
 # as a table of words. A word that occurs 10 times brings each of its pieces and each of its pairs 10 times. Pairs never
 # reach from one word into the next.
+#
+# The rarest words of a corpus are mostly typing mistakes. So the caller may leave out, with all that they bring, the words that
+# occur fewer than `least` times. The book counts all of them.
 
 
 # %% nbgrader={"grade": false, "grade_id": "count", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def count_pieces(splits, counts):
+def count_pieces(splits, counts, least=1):
     """Count pieces, and pairs of neighbours, in a corpus.
 
     splits: dict, word -> list of its pieces as they stand now
     counts: dict, word -> how often the word occurs in the corpus
+    least:  how often a word must occur to be counted
     returns (piece_counts, pair_counts): dict piece -> int, and dict (left, right) -> int
 
     Example: splits {"so": ["s", "##o"], "sos": ["s", "##o", "##s"]}, counts {"so": 3, "sos": 2} ->
-    ({"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2})
+    ({"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2});
+    with least 3 -> ({"s": 3, "##o": 3}, {("s", "##o"): 3})
     """
     ### BEGIN SOLUTION
     piece_counts, pair_counts = Counter(), Counter()
     for word, pieces in splits.items():
+        if counts[word] < least:
+            continue
         for piece in pieces:
             piece_counts[piece] += counts[word]
         for pair in itertools.pairwise(pieces):
@@ -243,6 +250,28 @@ check_same(
             "A key is a pair with a comma, (left, right), not one string.",
         ),
     ),
+)
+answer = count_pieces(splits, {"so": 3, "sos": 2, "ohoho": 4}, least=3)
+frequent, pairs = check_pair(answer, "count_pieces must return (piece_counts, pair_counts)")
+ALL = "Leave out the words that occur fewer than `least` times, here sos."
+check_same(
+    frequent,
+    {"s": 3, "##o": 3, "o": 4, "##ho": 8},
+    "With so 3 times, sos twice, ohoho 4 times and least 3, the table of pieces",
+    ALL,
+    slips=(
+        ({"o": 4, "##ho": 8}, "A word that occurs just `least` times is counted."),
+        (
+            {"s": 5, "##o": 5, "o": 4, "##ho": 8},
+            "It is words that must occur so often, not their pieces.",
+        ),
+    ),
+)
+check_same(
+    pairs,
+    {("s", "##o"): 3, ("o", "##ho"): 4, ("##ho", "##ho"): 4},
+    "With so 3 times, sos twice, ohoho 4 times and least 3, the table of pairs",
+    ALL,
 )
 ### BEGIN HIDDEN TESTS
 # {compare:count_pieces}
@@ -922,25 +951,26 @@ for word, spans in split_words("Crème  BRÛLÉE!"):
 
 # %% [markdown]
 # Now encode a text. Each piece gets `(piece, start, end)`: `start` is where the span of its first character begins, `end`
-# where the span of its last character ends, so that `text[start:end]` is what the piece stands for. The `##` of a piece is not
-# in the text. A word that is `[UNK]` gets one entry, from its first character to its last.
+# where the span of its last character ends, so that `text[start:end]` is what the piece stands for. The mark of a piece, `##` or
+# another that is passed in, is not in the text. A word that is `[UNK]` gets one entry, from its first character to its last.
 
 
 # %% nbgrader={"grade": false, "grade_id": "text", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def encode(text, vocab, max_length=100):
+def encode(text, vocab, max_length=100, mark="##"):
     """Cut a text into pieces, each with its place in the text.
 
-    vocab, max_length: as in encode_word
+    vocab, max_length, mark: as in encode_word
     returns a list of tuples (piece, start, end)
 
-    Example: "A hug" with {"a", "hu", "##g"} -> [("a", 0, 1), ("hu", 2, 4), ("##g", 4, 5)]
+    Example: "A hug" with {"a", "hu", "##g"} -> [("a", 0, 1), ("hu", 2, 4), ("##g", 4, 5)];
+             with {"a", "hu", "@@g"} and mark "@@" -> [("a", 0, 1), ("hu", 2, 4), ("@@g", 4, 5)]
     """
     ### BEGIN SOLUTION
     encoded = []
     for word, spans in split_words(text):
         place = 0
-        for piece in encode_word(word, vocab, max_length):
-            length = len(word) if piece == "[UNK]" else len(piece.removeprefix("##"))
+        for piece in encode_word(word, vocab, max_length, mark):
+            length = len(word) if piece == "[UNK]" else len(piece.removeprefix(mark))
             encoded.append((piece, spans[place][0], spans[place + length - 1][1]))
             place += length
     return encoded
@@ -1010,6 +1040,12 @@ check_same(
         ),
     ),
 )
+check_same(
+    encode("Hugs, crème", {"cre", "@@me", ",", "hug", "@@s"}, mark="@@"),
+    [("hug", 0, 3), ("@@s", 3, 4), (",", 4, 5), ("cre", 6, 9), ("@@me", 9, 11)],
+    "With mark @@, what becomes of 'Hugs, crème'",
+    "Hand the mark on to encode_word, and do not count it for the length of a piece.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:offsets_spans}
 ### END HIDDEN TESTS
@@ -1029,6 +1065,12 @@ check_same(
     [("東", 0, 1), ("京", 1, 2)],
     "What becomes of 東京 (two words)",
     "Each word begins anew: no ## there.",
+)
+check_same(
+    encode(typed, {"ca", "~~~fe", "no", "~~~ir"}, mark="~~~"),
+    [("ca", 0, 2), ("~~~fe", 2, 4), ("no", 6, 8), ("~~~ir", 8, 10)],
+    "With mark ~~~, what becomes of 'Cafe\\u0301 noir'",
+    "Hand the mark on to encode_word, and do not count it for the length of a piece.",
 )
 ### BEGIN HIDDEN TESTS
 # {compare:offsets_unicode}

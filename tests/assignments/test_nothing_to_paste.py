@@ -22,7 +22,6 @@ from course_tools.grading.assignments.release import assignments
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 1 / 3
 TO_VARY: dict[str, dict[str, float]] = {
-    "wordpiece": {"count": 1.0, "text": 1.0},
     "bert": {
         "pair": 0.5,
         **dict.fromkeys(

@@ -183,6 +183,34 @@ COUNTS = mutants_of(
         *TRAIN,
     ),
     (
+        "rare_words_counted",
+        "counts all words, as the library does",
+        ("        if counts[word] < least:\n            continue\n", ""),
+        "Leave out the words that occur fewer than `least` times",
+        "visible",
+    ),
+    (
+        "words_of_just_least_left_out",
+        "leaves words out that occur just often enough",
+        ("if counts[word] < least:", "if counts[word] <= least and least > 1:"),
+        "A word that occurs just `least` times is counted",
+        "visible",
+    ),
+    (
+        "rare_pieces_left_out",
+        "counts all words, and leaves out pieces and pairs that are rare",
+        (
+            "return piece_counts, pair_counts",
+            "piece_counts, pair_counts = Counter(), Counter()\n"
+            "    for word, pieces in splits.items():\n"
+            "        for piece in pieces:\n            piece_counts[piece] += counts[word]\n"
+            "        for pair in itertools.pairwise(pieces):\n            pair_counts[pair] += counts[word]\n"
+            "    return tuple(Counter({k: n for k, n in table.items() if n >= least}) for table in (piece_counts, pair_counts))",
+        ),
+        "It is words that must occur so often",
+        "visible",
+    ),
+    (
         "counts_in_a_list",
         "returns a list of the two tables",
         ("return piece_counts, pair_counts", "return [piece_counts, pair_counts]"),
@@ -862,6 +890,7 @@ LONGEST = mutants_of(
         ('(mark if start else "")', '("##" if start else "")'),
         "The rest is looked up with the mark that is passed in",
         "visible",
+        *OFFSETS,
     ),
     (
         "prefix_on_the_second_piece_alone",
@@ -969,7 +998,7 @@ UNKNOWN = mutants_of(
         (WORD_LOOP, CUTS + '    return next(cuts(0), ["[UNK]"])'),
         "nobody goes back",
         "visible",
-        *OFFSETS,
+        "offsets-unicode",
     ),
     (
         "any_form_fits",
@@ -1030,8 +1059,8 @@ UNKNOWN = mutants_of(
 ENCODE_LOOP = """    encoded = []
     for word, spans in split_words(text):
         place = 0
-        for piece in encode_word(word, vocab, max_length):
-            length = len(word) if piece == "[UNK]" else len(piece.removeprefix("##"))
+        for piece in encode_word(word, vocab, max_length, mark):
+            length = len(word) if piece == "[UNK]" else len(piece.removeprefix(mark))
             encoded.append((piece, spans[place][0], spans[place + length - 1][1]))
             place += length
     return encoded"""
@@ -1042,8 +1071,8 @@ def counted_up(cursor: str, skip: str) -> str:
     """Offsets by counting, without the spans."""
     return (
         f"    encoded, cursor = [], 0\n    for word, spans in split_words(text):\n        {skip}\n"
-        "        for piece in encode_word(word, vocab, max_length):\n"
-        '            length = len(word) if piece == "[UNK]" else len(piece.removeprefix("##"))\n'
+        "        for piece in encode_word(word, vocab, max_length, mark):\n"
+        '            length = len(word) if piece == "[UNK]" else len(piece.removeprefix(mark))\n'
         f"            encoded.append((piece, cursor, cursor + length))\n            cursor += length\n        {cursor}\n"
         "    return encoded"
     )
@@ -1052,6 +1081,25 @@ def counted_up(cursor: str, skip: str) -> str:
 SPANS = mutants_of(
     "text",
     "offsets-spans",
+    (
+        "mark_not_passed_to_encode_word",
+        "looks pieces up with ##, as the library does, whatever mark is passed in",
+        (
+            "encode_word(word, vocab, max_length, mark)",
+            "encode_word(word, vocab, max_length)",
+        ),
+        "Hand the mark on to encode_word",
+        "visible",
+        "offsets-unicode",
+    ),
+    (
+        "mark_counted_for_the_length",
+        "takes two characters off a piece that is not the first, whatever the mark is",
+        ("len(piece.removeprefix(mark))", 'len(piece.removeprefix("##"))'),
+        "IndexError",
+        "visible",
+        "offsets-unicode",
+    ),
     (
         "offsets_in_bytes",
         "counts bytes",
@@ -1119,8 +1167,8 @@ SPANS = mutants_of(
         "unknown_five_long",
         "takes the length of the string [UNK] for the length of the word",
         (
-            'len(word) if piece == "[UNK]" else len(piece.removeprefix("##"))',
-            'min(len(piece.removeprefix("##")), len(word))',
+            'len(word) if piece == "[UNK]" else len(piece.removeprefix(mark))',
+            "min(len(piece.removeprefix(mark)), len(word))",
         ),
         "[UNK] has 5 characters",
         "visible",
@@ -1179,7 +1227,10 @@ SPANS = mutants_of(
     (
         "longest_word_not_handed_on",
         "forgets to hand max_length on",
-        ("encode_word(word, vocab, max_length)", "encode_word(word, vocab)"),
+        (
+            "encode_word(word, vocab, max_length, mark)",
+            "encode_word(word, vocab, mark=mark)",
+        ),
         "Hand max_length on",
         "hidden",
     ),
@@ -1373,9 +1424,9 @@ BY_INDEX: Changes = {
     "count": """from collections import defaultdict
 
 
-def count_pieces(splits, counts):
+def count_pieces(splits, counts, least=1):
     piece_counts, pair_counts = defaultdict(int), defaultdict(int)
-    for word in splits:
+    for word in filter(lambda word: counts[word] >= least, splits):
         for i in range(len(splits[word])):
             piece_counts[splits[word][i]] += counts[word]
             if i > 0:
@@ -1586,16 +1637,16 @@ def encode_word(word, vocab, max_length=100, mark="##"):
 }
 
 ITERATOR: Changes = {
-    "text": """def encode(text, vocab, max_length=100):
+    "text": """def encode(text, vocab, max_length=100, mark="##"):
     def entries():
         for word, spans in split_words(text):
-            pieces = encode_word(word, vocab, max_length)
+            pieces = encode_word(word, vocab, max_length, mark)
             if pieces == ["[UNK]"]:
                 yield "[UNK]", spans[0][0], spans[-1][1]
                 continue
             left = iter(spans)
             for piece in pieces:
-                mine = list(itertools.islice(left, len(piece[2:] if piece[:2] == "##" else piece)))
+                mine = list(itertools.islice(left, len(piece) - len(mark) * piece.startswith(mark)))
                 yield piece, mine[0][0], mine[-1][1]
 
     return list(entries())

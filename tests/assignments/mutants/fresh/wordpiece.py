@@ -24,8 +24,8 @@ FREQUENT = (
 LOOP = "while len(vocab) < vocab_size:"
 TOO_LONG = "    if len(word) > max_length:\n"
 ENDS = "range(len(word), start, -1)"
-ENCODED = "encode_word(word, vocab, max_length)"
-LENGTH = 'length = len(word) if piece == "[UNK]" else len(piece.removeprefix("##"))'
+ENCODED = "encode_word(word, vocab, max_length, mark)"
+LENGTH = 'length = len(word) if piece == "[UNK]" else len(piece.removeprefix(mark))'
 SPAN = "spans[place + length - 1][1]"
 GLUE = '        if piece.startswith("##"):\n            text += piece[2:]\n'
 SHOWN = 'elif piece not in ("[PAD]", "[CLS]", "[SEP]", "[MASK]"):'
@@ -440,7 +440,7 @@ MUTANTS = [
         "legal input",
         "text",
         ENCODED,
-        "encode_word(word, vocab)",
+        "encode_word(word, vocab, mark=mark)",
     ),
     wrong(
         "text_end_by_length",
@@ -630,7 +630,7 @@ RIGHT_ANSWERS = [
             ),
             "text": (
                 LENGTH,
-                'length = len(word) if piece == "[UNK]" else len(piece) - 2 * (place > 0)',
+                'length = len(word) if piece == "[UNK]" else len(piece) - len(mark) * (place > 0)',
             ),
         },
     ),
