@@ -178,7 +178,7 @@ HOLES = mutants_of(
         "logits_of_all_positions",
         "gives the logits of all positions",
         (
-            "return head(hidden[chosen]), labels[chosen]",
+            "return torch.cat([head(portion) for portion in portions]), labels[chosen]",
             "return head(hidden).flatten(0, -2), labels.flatten()",
         ),
         "masked_logits of three positions",

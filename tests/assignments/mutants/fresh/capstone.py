@@ -852,8 +852,8 @@ TOGETHER = [
         (
             "together_states_detached",
             "detaches the states at the holes",
-            "head(hidden[chosen])",
-            "head(hidden[chosen].detach())",
+            "rows = hidden[chosen]",
+            "rows = hidden[chosen].detach()",
         ),
     ),
     *fresh(
