@@ -61,7 +61,8 @@
 # top. In a terminal, `course check bert.ipynb` tells you what is amiss.
 #
 # **What you may use.** Everything in PyTorch except what you build here. Layer norm you have built in Assignment 2;
-# here you may take `torch.nn.LayerNorm`. Withheld are: {withholds}.
+# here you may take `torch.nn.LayerNorm`. Withheld are: {withholds}. Read each task with care: nearly all parts take one
+# argument more than those of the book. Left out, it makes them BERT's.
 #
 # **Letters for shapes.** B: sequences in the batch. T: positions. D: features of a position. H: heads. N = D / H:
 # features of a head. I: features inside the feed-forward network. V: entries of the vocabulary. L: layers. Masks
@@ -239,27 +240,37 @@ def check_dropout(function, plain, dropped, what, hint):
 # There are only so many positions. If the sequence is longer than `max_length`, special tokens included, take
 # tokens away one by one, each time from the end of the longer segment, and of the second one if both are equally
 # long. The special tokens stay.
+#
+# BERT's heirs differ in the tokens between two segments: RoBERTa writes its separator twice there (Liu et al. 2019). So
+# `between` says how many `[SEP]` stand between the first segment and the second. All of them belong to the first segment, and
+# all of them take room. Behind the last segment there is always one.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pair", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):
+def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):
     """Join one or two segments into the sequence that BERT reads.
 
     first, second: lists of ids, which stay as they are; second None: there is one segment only; an empty list is a
                    segment, too
+    between: how many [SEP] there are between the two segments, at least 1
     returns (input_ids, token_type_ids): two lists of ints, equally long, at most max_length
 
-    Example: [7, 8], [9] -> ([101, 7, 8, 102, 9, 102], [0, 0, 0, 0, 1, 1])
+    Example: [7, 8], [9] -> ([101, 7, 8, 102, 9, 102], [0, 0, 0, 0, 1, 1]);
+             between 2 -> ([101, 7, 8, 102, 102, 9, 102], [0, 0, 0, 0, 0, 1, 1])
     """
     ### BEGIN SOLUTION
     segments = [list(first)] if second is None else [list(first), list(second)]
-    while sum(map(len, segments)) + 1 + len(segments) > max_length:
+    extra = (between - 1) * (len(segments) - 1)
+    while sum(map(len, segments)) + 1 + len(segments) + extra > max_length:
         longest = max(map(len, segments))
         [segment for segment in segments if len(segment) == longest][-1].pop()
     input_ids, token_type_ids = [cls_id], [0]
     for number, segment in enumerate(segments):
         input_ids += [*segment, sep_id]
         token_type_ids += [number] * (len(segment) + 1)
+        if number == 0:
+            input_ids += [sep_id] * extra
+            token_type_ids += [0] * extra
     return input_ids, token_type_ids
     ### END SOLUTION
 
@@ -316,6 +327,28 @@ check_same(
     "Input and segment ids of [7, 8] alone",
     "With one segment there is one [SEP], and all segment ids are 0.",
 )
+check_same(
+    list(pair_input([7, 8], [9, 5, 6], between=3)),
+    [[101, 7, 8, 102, 102, 102, 9, 5, 6, 102], [0] * 6 + [1] * 4],
+    "With three [SEP] between them, input and segment ids of [7, 8] and [9, 5, 6]",
+    "All of these belong to the first segment; one [SEP] closes the second.",
+    slips=(
+        (
+            [[101, 7, 8, 102, 9, 5, 6, 102], [0] * 4 + [1] * 4],
+            "Write as many [SEP] between the segments as `between` says.",
+        ),
+        (
+            [[101, 7, 8, 102, 102, 102, 9, 5, 6, 102, 102, 102], [0] * 6 + [1] * 6],
+            "Behind the last segment there is one [SEP].",
+        ),
+    ),
+)
+check_same(
+    list(pair_input([7, 8], between=3)),
+    [[101, 7, 8, 102], [0, 0, 0, 0]],
+    "With three [SEP] between two segments, input and segment ids of [7, 8] alone",
+    "There is nothing to stand between: one [SEP].",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:pair_input}
 ### END HIDDEN TESTS
@@ -369,6 +402,12 @@ check_same(
     "With max_length 8, the ids of two segments of 3",
     "Of two equally long segments the second one is cut.",
 )
+check_same(
+    pair_input([11, 12, 13, 14], [21, 22, 23], max_length=9, between=2)[0],
+    [101, 11, 12, 13, 102, 102, 21, 22, 102],
+    "With max_length 9 and two [SEP] between them, the ids of segments of 4 and 3",
+    "Every [SEP] takes room, also the further ones between the segments.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:pair_truncate}
 ### END HIDDEN TESTS
@@ -376,21 +415,26 @@ check_same(
 # %% [markdown]
 # Sequences of a batch have different lengths. Fill the short ones up at the end, to the longest of the batch and no
 # further, and say in a mask which positions are real. Filling has the id `pad_id` and segment id 0.
+#
+# A GPU multiplies fastest where sizes are multiples of 8. So the caller may name a `multiple`: the batch is then as long as
+# its longest sequence, or longer by as few positions as make the length a multiple of it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "batch", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def make_batch(inputs, pad_id=0):
+def make_batch(inputs, pad_id=0, multiple=1):
     """Put sequences of different lengths into tensors.
 
     inputs: list of pairs (input_ids, token_type_ids), as pair_input returns them
-    returns a dict of tensors [B, T] on the CPU, T the length of the longest: "input_ids" and "token_type_ids", int64,
-            and "attention_mask", bool, True = real
+    multiple: what T is to be a multiple of, at least 1
+    returns a dict of tensors [B, T] on the CPU, T the length of the longest, made up to a multiple: "input_ids" and
+            "token_type_ids", int64, and "attention_mask", bool, True = real
 
     Example: [([101, 102], [0, 0]), ([101, 7, 102], [0, 0, 0])] -> input_ids [[101, 102, 0], [101, 7, 102]],
     token_type_ids [[0, 0, 0], [0, 0, 0]], attention_mask [[True, True, False], [True, True, True]]
     """
     ### BEGIN SOLUTION
     longest = max(len(ids) for ids, _ in inputs)
+    longest += -longest % multiple
     batch = {"input_ids": [], "token_type_ids": [], "attention_mask": []}
     for ids, types in inputs:
         filling = longest - len(ids)
@@ -453,6 +497,17 @@ check_batch(
         ),
     ),
 )
+check_batch(
+    [([101, 7, 102], [0, 0, 0]), ([101, 8, 9, 5, 102], [0, 0, 0, 0, 0])],
+    {
+        "input_ids": [[101, 7, 102, 3, 3, 3, 3, 3], [101, 8, 9, 5, 102, 3, 3, 3]],
+        "token_type_ids": [[0] * 8, [0] * 8],
+        "attention_mask": [[True] * 3 + [False] * 5, [True] * 5 + [False] * 3],
+    },
+    "For sequences of 3 and 5, pad_id 3 and a multiple of 4",
+    pad_id=3,
+    multiple=4,
+)
 ### BEGIN HIDDEN TESTS
 # {compare:make_batch}
 ### END HIDDEN TESTS
@@ -470,6 +525,9 @@ check_batch(
 # Positions count from 0 to T - 1 along the whole sequence, whatever the segments are. Where no segment ids are
 # given, all positions are of segment 0. Unlike the Transformer of Assignment 2, BERT multiplies nothing by
 # $\sqrt{D}$.
+#
+# Where several short texts are packed into one sequence, each of them counts its positions from 0. The caller then gives
+# `position_ids`, and $W_\mathrm{position}[p_t]$ stands in the place of $W_\mathrm{position}[t]$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "embed", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -482,15 +540,18 @@ class BertEmbeddings(torch.nn.Module):
         self.norm = torch.nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = torch.nn.Dropout(config.dropout)
 
-    def forward(self, input_ids, token_type_ids=None):
+    def forward(self, input_ids, token_type_ids=None, position_ids=None):
         """
         input_ids, token_type_ids: int [B, T]; token_type_ids None: segment 0 everywhere
+        position_ids: int [B, T]; None: 0 to T - 1 in each sequence
         returns [B, T, D]
         """
         ### BEGIN SOLUTION
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
-        positions = torch.arange(input_ids.shape[1], device=input_ids.device)  # [T]
+        positions = position_ids
+        if positions is None:
+            positions = torch.arange(input_ids.shape[1], device=input_ids.device)  # [T]
         hidden = (
             self.word(input_ids) + self.position(positions) + self.token_type(token_type_ids)
         )
@@ -564,6 +625,19 @@ check_close(
         ),
     ),
 )
+anew = tensor([[0, 1, 2, 0, 1], [0, 0, 1, 2, 3]])
+check_close(
+    embeddings(input_ids, token_type_ids, anew),
+    torch.stack([words, 10.0 + anew, kinds], dim=-1),
+    "With position ids, the sum",
+    "They say which rows of the table of positions are added.",
+    slips=(
+        (
+            torch.stack([words, 10.0 + torch.arange(5, device=device).expand(2, 5), kinds], -1),
+            "Positions still count from 0 to T - 1: take those that are given.",
+        ),
+    ),
+)
 ### BEGIN HIDDEN TESTS
 # {compare:embeddings_sum}
 ### END HIDDEN TESTS
@@ -597,6 +671,14 @@ with torch.no_grad():
             (sum(map(embeddings.norm, tables)), "Norm the sum, once, not each part."),
         ),
     )
+    at = tensor([[3, 0, 1, 0, 8]])
+    check_close(
+        embeddings(input_ids, token_type_ids, at),
+        embeddings.norm(tables[0] + embeddings.position.weight[at] + tables[2]),
+        "With position ids, what the first layer gets",
+        "Norm the sum, with the positions that are given.",
+        tolerance=1e-4,
+    )
 check_dropout(
     lambda training: embeddings.train(training)(input_ids, token_type_ids),
     normed,
@@ -625,6 +707,10 @@ check_dropout(
 # Head 0 owns the first N features, head 1 the next N, and so on. BERT drops out *weights*, after the softmax: a
 # position loses sight of some others, and the weights that are left are scaled up. Return the weights as they were
 # before the dropout.
+#
+# Models after BERT tell attention, and not the embeddings, how far apart two words stand: T5 adds a number to each score, its
+# own for each head and pair of positions (Raffel et al. 2020). Your attention can do so, too: the `bias` is added to the scores,
+# after they are divided by $\sqrt{N}$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "self-attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -638,10 +724,11 @@ class SelfAttention(torch.nn.Module):
         self.value = torch.nn.Linear(D, D)
         self.dropout = torch.nn.Dropout(config.dropout)
 
-    def forward(self, hidden, attention_mask=None):
+    def forward(self, hidden, attention_mask=None, bias=None):
         """
         hidden: [B, T, D]
         attention_mask: bool [B, T], True = real, may be attended to; at least one in each row. None: all are real
+        bias: float [H, T, T], added to the scores of each sequence; None: none is
         returns (context [B, T, D], weights [B, H, T, T])
         """
         ### BEGIN SOLUTION
@@ -651,6 +738,8 @@ class SelfAttention(torch.nn.Module):
             for projected in (self.query, self.key, self.value)
         )
         scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # [B, H, T, T]
+        if bias is not None:
+            scores = scores + bias
         if attention_mask is not None:
             scores = scores.masked_fill(~attention_mask[:, None, None, :], float("-inf"))
         weights = scores.softmax(dim=-1)
@@ -704,6 +793,21 @@ check_close(
         ),
     ),
 )
+away = tensor([[[0.0, 0.0], [0.0, 0.0]], [[0.0, 40.0], [0.0, math.log(3)]]])
+_, weights = part(hidden, bias=away)
+check_close(
+    weights,
+    tensor([[[[0.8044, 0.1956], [0.5, 0.5]], [[0.0, 1.0], [0.25, 0.75]]]]),
+    "With a bias for head 1, the table of weights",
+    "Add the bias to the scores, after they are divided by the square root of N.",
+    tolerance=1e-4,
+    slips=(
+        (
+            tensor([[[[0.8044, 0.1956], [0.5, 0.5]], [[0.9442, 0.0558], [0.5, 0.5]]]]),
+            "The bias is missing.",
+        ),
+    ),
+)
 ### BEGIN HIDDEN TESTS
 # {compare:attention_values}
 ### END HIDDEN TESTS
@@ -717,8 +821,9 @@ assert (weights[:, :, 0, 1:] > 0).all(), (
     "Without a mask, position 0 must attend to all that comes after it, too: BERT reads in both directions."
 )
 attention_mask = tensor([[True, True, False], [True, True, True]])
+(bias,) = normal(45, (2, 3, 3), dtype=torch.float32)
 try:
-    answer = part(hidden, attention_mask)
+    answer = part(hidden, attention_mask, bias)
 except RuntimeError as error:
     raise AssertionError(
         f"With a mask [2, 3] for 2 sequences of 3 positions: {error}. The scores are [B, H, T, T]; "
@@ -744,12 +849,22 @@ for row, total in enumerate(weights.sum(-1).flatten().tolist()):
         f"The weights of each row must sum to 1; row {row} sums to {total:.2f}. Mask the scores, before the softmax."
     )
 with torch.no_grad():
-    alone, _ = part(hidden[:1, :2])
+    alone, _ = part(hidden[:1, :2], bias=bias[:, :2, :2])
     check_close(
         context[:1, :2],
         alone,
         "The context of a sequence in a batch with filling",
         "It must be the one of the sequence alone.",
+    )
+    real = part(hidden)[1] * attention_mask[:, None, None, :]
+    biased = real * bias.exp()
+    check_close(
+        weights,
+        biased / biased.sum(-1, keepdim=True),
+        "With a mask and a bias, the table of weights",
+        "Add the bias to the scores, mask them, then take the softmax.",
+        tolerance=1e-4,
+        slips=((real / real.sum(-1, keepdim=True), "The bias is missing."),),
     )
 ### BEGIN HIDDEN TESTS
 # {compare:attention_mask}
@@ -835,7 +950,7 @@ check_close(
 # $$A = \mathrm{LN}_1\left(X + \mathrm{Dropout}(C W_O + b_O)\right), \qquad
 # Y = \mathrm{LN}_2\left(A + \mathrm{Dropout}(\mathrm{GELU}(A W_1 + b_1) W_2 + b_2)\right)$$
 #
-# There is no dropout between GELU and $W_2$.
+# There is no dropout between GELU and $W_2$. The layer hands the `bias` of Part 3 on to its attention, as it does the mask.
 
 
 # %% nbgrader={"grade": false, "grade_id": "block", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -851,13 +966,13 @@ class BertLayer(torch.nn.Module):
         self.output_norm = torch.nn.LayerNorm(D, eps=eps)
         self.dropout = torch.nn.Dropout(config.dropout)
 
-    def forward(self, hidden, attention_mask=None):
+    def forward(self, hidden, attention_mask=None, bias=None):
         """
-        hidden: [B, T, D]     attention_mask: bool [B, T], True = real
+        hidden: [B, T, D]     attention_mask: bool [B, T], True = real     bias: as in SelfAttention
         returns [B, T, D]
         """
         ### BEGIN SOLUTION
-        context, _ = self.attention(hidden, attention_mask)
+        context, _ = self.attention(hidden, attention_mask, bias)
         hidden = self.attention_norm(hidden + self.dropout(self.attention_output(context)))
         transformed = self.output(gelu(self.intermediate(hidden)))
         return self.output_norm(hidden + self.dropout(transformed))
@@ -868,13 +983,13 @@ class BertLayer(torch.nn.Module):
 # The next test puts simple parts in the place of yours ("times 10", "plus 1") and looks what the layer passes to
 # which.
 
-# %% nbgrader={"grade": true, "grade_id": "layer-wiring", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "layer-wiring", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 check_withheld("BertLayer")
 
 
 class AttentionStandIn(StandIn):
-    def forward(self, hidden, attention_mask=None):
-        context = self.note(hidden=hidden, attention_mask=attention_mask)
+    def forward(self, hidden, attention_mask=None, bias=None):
+        context = self.note(hidden=hidden, attention_mask=attention_mask, bias=bias)
         return context, torch.zeros(len(hidden), 2, 1, 1, device=device)
 
 
@@ -892,7 +1007,8 @@ def layer_of_stand_ins(**changes):
 layer = layer_of_stand_ins()
 X = tensor([[[1.0, 2.0], [-1.0, 0.5]]])
 attention_mask = tensor([[True, False]])
-Y = layer(X.clone(), attention_mask)
+(bias,) = normal(46, (2, 2, 2))
+Y = layer(X.clone(), attention_mask, bias)
 A = -0.9 * X
 G = gelu(A + 0.25)
 layer.attention.check(
@@ -904,6 +1020,7 @@ layer.attention.check(
 layer.attention.check(
     "attention_mask", attention_mask, "Pass the mask on, or filling is attended to."
 )
+layer.attention.check("bias", bias, "Pass the bias on, as you pass on the mask.")
 layer.attention_output.check(
     "input",
     -2 * X,
@@ -961,7 +1078,7 @@ check_close(Y, A + 100 * G - 3, "What the layer returns", "It is what output_nor
 # {compare:layer_wiring}
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "layer-dropout", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "layer-dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 
 
 def check_layer_dropout(name, part, other, value):
@@ -972,7 +1089,7 @@ def check_layer_dropout(name, part, other, value):
     layer.attention_norm = layer.output_norm = layer.intermediate = torch.nn.Identity()
     X = torch.ones(1, 3, 20, device=device)
     check_dropout(
-        lambda training: layer.train(training)(X),
+        lambda training: layer.train(training)(X, bias=torch.zeros(2, 3, 3, device=device)),
         X + value,
         lambda got: alike(got, X, 1e-4) | alike(got, X + 2 * value, 1e-4),
         f"the output of a layer in which only {name} adds something",
@@ -996,6 +1113,9 @@ check_layer_dropout("the network", "output", "attention_output", 6.0)
 # `[CLS]`, the first:
 #
 # $$p = \tanh(W_p\, y_{[\mathrm{CLS}]} + b_p)$$
+#
+# Some programs fill sequences up in front. So the pooler may be given a mask, and then takes the first *real* position of each
+# sequence. (In the model below `[CLS]` always stands in front, so there the pooler needs no mask.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "pool", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1004,9 +1124,16 @@ class Pooler(torch.nn.Module):
         super().__init__()
         self.dense = torch.nn.Linear(config.hidden_size, config.hidden_size)
 
-    def forward(self, hidden):
-        """hidden: [B, T, D] -> [B, D]"""
+    def forward(self, hidden, attention_mask=None):
+        """
+        hidden: [B, T, D]
+        attention_mask: bool [B, T], True = real, at least one in each row; None: position 0 is [CLS]
+        returns [B, D]
+        """
         ### BEGIN SOLUTION
+        if attention_mask is not None:
+            first = attention_mask.int().argmax(dim=1)  # [B]
+            hidden = hidden[torch.arange(len(first), device=hidden.device), first, None]
         return torch.tanh(self.dense(hidden[:, 0]))
         ### END SOLUTION
 
@@ -1044,9 +1171,25 @@ check_close(
         ),
     ),
 )
+check_close(
+    pooler(hidden, tensor([[False, True, True], [True, True, False]])),
+    tensor([[1.4, 0.5], [-0.1, -0.4]]).tanh(),
+    "With filling in front of the first sequence, the pooler's output",
+    "[CLS] is the first position whose mask is True.",
+    slips=(
+        (
+            before.tanh(),
+            "Position 0 of the first sequence is filling: look for the first True.",
+        ),
+    ),
+)
 ### BEGIN HIDDEN TESTS
 # {compare:pooler}
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# The lower layers of a BERT know much already, and half of them cost half the time. So the caller may name a `depth`: only that
+# many layers run, from the first on, and the pooler gets what the last of these gives.
 
 
 # %% nbgrader={"grade": false, "grade_id": "whole", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1060,14 +1203,15 @@ class BertModel(torch.nn.Module):
         )
         self.pooler = Pooler(config)
 
-    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None, depth=None):
         """
         input_ids, token_type_ids: int [B, T]     attention_mask: bool [B, T], True = real
-        returns (hidden [B, T, D] of the last layer, pooled [B, D])
+        depth: how many layers run, from 0, which leaves the embeddings, to all of them; None: all
+        returns (hidden [B, T, D] of the last layer that runs, pooled [B, D], made of it)
         """
         ### BEGIN SOLUTION
         hidden = self.embeddings(input_ids, token_type_ids)
-        for layer in self.layers:
+        for layer in self.layers[:depth]:
             hidden = layer(hidden, attention_mask)
         return hidden, self.pooler(hidden)
         ### END SOLUTION
@@ -1081,7 +1225,7 @@ model.embeddings = EmbeddingStandIn("embeddings", lambda ids: one_hot(ids % 2, 2
 model.layers = torch.nn.ModuleList(
     MaskedStandIn(f"layers[{n}]", lambda x, n=n: (n + 2) * x + n) for n in range(3)
 )
-model.pooler = LayerStandIn("pooler", lambda x: x[:, 0] - 7)
+model.pooler = MaskedStandIn("pooler", lambda x: x[:, 0] - 7)
 input_ids = tensor([[2, 5, 3], [2, 3, 0]])
 token_type_ids = tensor([[0, 0, 1], [0, 0, 0]])
 attention_mask = tensor([[True, True, True], [True, True, False]])
@@ -1104,11 +1248,20 @@ for n, layer in enumerate(model.layers):
         "attention_mask", attention_mask, f"{layer.name} needs the mask, as every layer does."
     )
     step = (n + 2) * step + n
-model.pooler.check("input", step, "The pooler gets what the last layer gives.")
+model.pooler.check("hidden", step, "The pooler gets what the last layer gives.")
 check_close(
     hidden, step, "The first thing that the model returns", "It is what the last layer gives."
 )
 check_close(pooled, step[:, 0] - 7, "The second", "It is what the pooler gives.")
+first = one_hot(input_ids % 2, 2).float()
+for depth, expected in ((1, 2 * first), (0, first), (2, 6 * first + 1)):
+    hidden, pooled = model(input_ids, attention_mask, token_type_ids, depth)
+    words = f"With depth {depth}, the table of hidden states"
+    check_close(hidden, expected, words, f"Run the first {depth} of the three layers.")
+    words = f"With depth {depth}, the table of pooled vectors"
+    check_close(
+        pooled, expected[:, 0] - 7, words, "The pooler gets what the last of them gives."
+    )
 ### BEGIN HIDDEN TESTS
 # {compare:model_wiring}
 ### END HIDDEN TESTS
@@ -1226,14 +1379,18 @@ for name, *sizes in (
 # | layers.N.output_norm | encoder.layer.N.output.LayerNorm |
 # | pooler.dense | pooler.dense |
 #
-# Each is followed by `.weight` or `.bias`. First translate one name.
+# Each is followed by `.weight` or `.bias`. The oldest files, those of 2018, call the two numbers of a norm otherwise: `gamma`
+# is its weight and `beta` its bias. All else has the same name in old files.
+#
+# First translate one name, into that of today's files or into that of the old ones.
 
 
 # %% nbgrader={"grade": false, "grade_id": "names", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def published_name(name):
-    """The published name of a parameter of BertModel.
+def published_name(name, old=False):
+    """The published name of a parameter of BertModel, in a file of today or in an old one.
 
-    Example: "layers.3.attention.query.weight" -> "encoder.layer.3.attention.self.query.weight"
+    Example: "layers.3.attention.query.weight" -> "encoder.layer.3.attention.self.query.weight";
+             "embeddings.norm.bias" -> "embeddings.LayerNorm.bias", old: "embeddings.LayerNorm.beta"
     """
     ### BEGIN SOLUTION
     published = {
@@ -1252,6 +1409,8 @@ def published_name(name):
         "pooler.dense": "pooler.dense",
     }
     owner, _, kind = name.rpartition(".")
+    if old and owner.endswith("norm"):
+        kind = {"weight": "gamma", "bias": "beta"}[kind]
     if not owner.startswith("layers."):
         return f"{published[owner]}.{kind}"
     _, number, part = owner.split(".", 2)
@@ -1278,6 +1437,19 @@ for name, expected in (
         f"The published name of {name}",
         "Compare with the table; some names are the beginning of others (output, output_norm).",
     )
+for name, expected in (
+    ("embeddings.norm.weight", "embeddings.LayerNorm.gamma"),
+    ("embeddings.word.weight", "embeddings.word_embeddings.weight"),
+    ("layers.0.attention_norm.bias", "encoder.layer.0.attention.output.LayerNorm.beta"),
+    ("layers.0.output.bias", "encoder.layer.0.output.dense.bias"),
+    ("layers.1.output_norm.weight", "encoder.layer.1.output.LayerNorm.gamma"),
+):
+    check_same(
+        published_name(name, old=True),
+        expected,
+        f"The name of {name} in an old file",
+        "The weight of a norm is called gamma there, and its bias beta; nothing else changes.",
+    )
 ### BEGIN HIDDEN TESTS
 # {compare:published_name}
 ### END HIDDEN TESTS
@@ -1287,7 +1459,7 @@ for name, expected in (
 #
 # * A BERT that was saved with its heads has `bert.` in front of each name of the table, and tensors of the heads
 #   beside them (`cls.` ...). Tensors that you have no place for are left over; you return their names.
-# * The oldest files call the two numbers of a norm `gamma` (its weight) and `beta` (its bias).
+# * The oldest files have the old names of the numbers of norms, `gamma` and `beta`.
 # * Numbers may be stored in another type, such as float16. Your model keeps its own type and device.
 #
 # If a tensor that you need is not there, or has another shape, loading fails, in words, and the model stays as it

@@ -35,10 +35,11 @@ def small(**changes) -> dict:
 # ---- Part 1: one sequence of two segments
 
 
-def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):
+def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):
     """Of all that has room, keep what is most even; the first segment may be longer by 1."""
     segments = [first] if second is None else [first, second]
-    room = max_length - 1 - len(segments)
+    extra = [sep_id] * (between - 1) * (second is not None)
+    room = max_length - 1 - len(segments) - len(extra)
     kept = [min(len(first), room)]
     if second is not None:
         kept = [len(first), len(second)]
@@ -48,7 +49,8 @@ def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):
             kept = min(legal, key=lambda pair: (abs(pair[0] - pair[1]), pair[1]))
     positions = [(cls_id, 0)]
     for number, (segment, size) in enumerate(zip(segments, kept)):
-        positions += [(token, number) for token in [*segment[:size], sep_id]]
+        closing = [sep_id, *(extra if number == 0 else ())]
+        positions += [(token, number) for token in [*segment[:size], *closing]]
     return [token for token, _ in positions], [number for _, number in positions]
 
 
@@ -75,6 +77,8 @@ def pair_cases(draw: Draw) -> Iterator[Case]:
                 ("many tokens", (words(draw, 40), words(draw, 40))),
             ):
                 yield Case(f"{kind}{end}", args, special, hint=SPECIAL)
+                more = {**special, "between": draw.randint(2, 4)}
+                yield Case(f"more than one [SEP] between, {kind}{end}", args, more)
             for args in (([], words(draw, b)), (words(draw, a), []), ([], []), ([],)):
                 yield Case(f"an empty segment{end}", args, special, hint=EMPTY)
         cls_id, sep_id = special.get("cls_id", 101), special.get("sep_id", 102)
@@ -115,6 +119,12 @@ def truncate_cases(draw: Draw) -> Iterator[Case]:
         yield case("max_length left out", a, b, None)
     for a, b in ((280, 250), (300, 290), (620, None)):
         yield case("a max_length above 512", a, b, 560)
+    for between in (2, 3):
+        for a, b in ((5, 7), (7, 5), (6, 6), (1, 9), (9, None)):
+            for most in range(3 + between, 14):
+                args = words(draw, a), None if b is None else words(draw, b)
+                given = {"max_length": most, "between": between}
+                yield Case("less room and more than one [SEP] between", args, given)
     many = words(draw, 20)
     yield Case("the same list twice", (many, many), {"max_length": 12})
 
@@ -124,12 +134,13 @@ Comparison("pair_input", pair_cases, (pair_input,), BOTH)
 Comparison("pair_truncate", truncate_cases, (pair_input,), BOTH, "pair_input")
 
 
-def make_batch(inputs, pad_id=0):
+def make_batch(inputs, pad_id=0, multiple=1):
     sizes = [len(ids) for ids, _ in inputs]
+    width = next(n for n in range(0, 10**4, multiple) if n >= max(sizes))
     batch = {
-        "input_ids": torch.full((len(sizes), max(sizes)), pad_id),
-        "token_type_ids": torch.zeros(len(sizes), max(sizes), dtype=torch.long),
-        "attention_mask": torch.arange(max(sizes)) < torch.tensor(sizes)[:, None],
+        "input_ids": torch.full((len(sizes), width), pad_id),
+        "token_type_ids": torch.zeros(len(sizes), width, dtype=torch.long),
+        "attention_mask": torch.arange(width) < torch.tensor(sizes)[:, None],
     }
     for row, (ids, types) in enumerate(inputs):
         for place, (token, segment) in enumerate(zip(ids, types)):
@@ -169,6 +180,8 @@ def batch_cases(draw: Draw) -> Iterator[Case]:
             ("ids above 65,536", rows(3, 7, ids=(10**5, 2 * 10**5))),
         ):
             yield Case(f"{kind}{end}", (inputs,), pad, hint=hint)
+            more = {**pad, "multiple": draw.choice((2, 3, 5, 8))}
+            yield Case(f"a multiple, {kind}{end}", (inputs,), more, hint=hint)
     yield Case("more than 512 positions", (rows(530, 3),), hint=hint)
 
 
@@ -207,14 +220,16 @@ class BertEmbeddings(torch.nn.Module):
         self.norm = torch.nn.LayerNorm(D, eps=config.layer_norm_eps)
         self.dropout = torch.nn.Dropout(config.dropout)
 
-    def forward(self, input_ids, token_type_ids=None):
+    def forward(self, input_ids, token_type_ids=None, position_ids=None):
         def rows(ids, table):
             every = torch.arange(len(table.weight), device=ids.device)
             return (ids[..., None] == every).to(table.weight.dtype) @ table.weight
 
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         total = rows(input_ids, self.word) + rows(types, self.token_type)
-        total = total + self.position.weight[: input_ids.shape[1]]
+        T = input_ids.shape[1]
+        at = torch.arange(T, device=input_ids.device) if position_ids is None else position_ids
+        total = total + rows(at, self.position)
         return self.dropout(normed(total, self.norm))
 
 
@@ -225,16 +240,18 @@ class SelfAttention(torch.nn.Module):
         self.query, self.key, self.value = (torch.nn.Linear(D, D) for _ in range(3))
         self.dropout = torch.nn.Dropout(config.dropout)
 
-    def forward(self, hidden, attention_mask=None):
+    def forward(self, hidden, attention_mask=None, bias=None):
         B, T, D = hidden.shape
         seen = torch.ones(B, T, device=hidden.device) > 0
         seen = (seen if attention_mask is None else attention_mask)[:, None]  # [B, 1, T]
         tables, mixed = [], []
-        for own in torch.arange(D).reshape(self.heads, -1).tolist():
+        for head, own in enumerate(torch.arange(D).reshape(self.heads, -1).tolist()):
             query, key, value = (
                 affine(hidden, part)[..., own] for part in (self.query, self.key, self.value)
             )
             scores = (query[:, :, None] * key[:, None]).sum(-1) / math.sqrt(len(own))
+            if bias is not None:
+                scores = scores + bias[head]
             largest = scores.detach().masked_fill(~seen, -math.inf).amax(-1, keepdim=True)
             exponentials = torch.where(seen, scores - largest, -math.inf).exp()
             tables.append(exponentials / exponentials.sum(-1, keepdim=True))
@@ -256,8 +273,8 @@ class BertLayer(torch.nn.Module):
         self.output_norm = torch.nn.LayerNorm(D, eps=eps)
         self.dropout = torch.nn.Dropout(config.dropout)
 
-    def forward(self, hidden, attention_mask=None):
-        context = self.attention(hidden, attention_mask)[0]
+    def forward(self, hidden, attention_mask=None, bias=None):
+        context = self.attention(hidden, attention_mask, bias)[0]
         said = self.dropout(affine(context, self.attention_output))
         attended = normed(hidden + said, self.attention_norm)
         inner = self.activation(affine(attended, self.intermediate))
@@ -269,8 +286,12 @@ class Pooler(torch.nn.Module):
         super().__init__()
         self.dense = torch.nn.Linear(config.hidden_size, config.hidden_size)
 
-    def forward(self, hidden):
-        return 2 * torch.sigmoid(2 * affine(hidden[:, 0], self.dense)) - 1
+    def forward(self, hidden, attention_mask=None):
+        first = hidden[:, 0]
+        if attention_mask is not None:
+            pairs = zip(hidden, attention_mask.tolist())
+            first = torch.stack([states[row.index(True)] for states, row in pairs])
+        return 2 * torch.sigmoid(2 * affine(first, self.dense)) - 1
 
 
 class BertModel(torch.nn.Module):
@@ -281,9 +302,9 @@ class BertModel(torch.nn.Module):
         self.layers = torch.nn.ModuleList([BertLayer(config) for _ in every])
         self.pooler = Pooler(config)
 
-    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None, depth=None):
         states = [self.embeddings(input_ids, token_type_ids)]
-        for layer in self.layers:
+        for layer in list(self.layers)[:depth]:
             states.append(layer(states[-1], attention_mask))
         return states[-1], self.pooler(states[-1])
 
@@ -360,7 +381,7 @@ def use_embeddings(kind, sizes, dtype, plain, *inputs, BertConfig):
 
 def embedding_cases(plain: bool):
     def cases(draw: Draw) -> Iterator[Case]:
-        def case(kind, B, T, dtype=DOUBLE, tolerance=0.0, types=True, **changes) -> Case:
+        def case(kind, B, T, dtype=DOUBLE, tolerance=0.0, types=True, places=False, **changes):
             sizes = small(**changes)
             numbers = torch.rand(2, B, T, generator=draw.tensors)
             ids, kinds = (
@@ -370,6 +391,10 @@ def embedding_cases(plain: bool):
             if not plain:  # both segments, one after the other
                 kinds = (torch.arange(T, device=draw.device) >= T // 2).long().expand(B, T)
             inputs = (ids, kinds) if types is True else (ids, *types)
+            if places:
+                most = sizes["max_position_embeddings"]
+                chosen = torch.rand(B, T, generator=draw.tensors) * most
+                inputs = ids, kinds, chosen.long().to(draw.device)
             args = (sizes, dtype, plain, *inputs)
             hint = "Segment ids may change more than once, and a word may have any id."
             return Case(kind, args, hint=hint if plain else "", tolerance=tolerance)
@@ -379,6 +404,8 @@ def embedding_cases(plain: bool):
                 B, T, D = draw.sizes(3)
                 kind = f"sizes that all differ, in {name}"
                 yield case(kind, B, T, dtype, tolerance, hidden_size=D)
+                kind = f"position ids and {kind}"
+                yield case(kind, B, T, dtype, tolerance, places=True, hidden_size=D)
         yield case("one sequence", 1, 7)
         yield case("all positions that there are", 2, 13)
         yield case("more than 512 positions", 1, 530, max_position_embeddings=600)
@@ -444,18 +471,19 @@ def use_attention(kind, sizes, dtype, about, hidden, *mask, BertConfig):
     return weights, context, slopes
 
 
-def use_mask(kind, sizes, dtype, about, hidden, mask, *, BertConfig):
+def use_mask(kind, sizes, dtype, about, hidden, mask, bias=None, *, BertConfig):
     """What real positions get; a mistake that a part makes without a mask, too, is free."""
 
     def masked(part, states):
-        context, weights = part(states, mask)
+        context, weights = part(states, mask, bias)
         return weights.detach() * mask[:, None, :, None], context * mask[..., None]
 
     def alone(part, states):
         tables, contexts = [], []
         for b, own in enumerate(mask):
             places = torch.eye(len(own), device=own.device).to(states)[own]
-            context, weights = part(states[b : b + 1, own])
+            inner = None if bias is None else bias[:, own][:, :, own]
+            context, weights = part(states[b : b + 1, own], None, inner)
             tables.append((places.mT @ weights[0] @ places).detach())
             contexts.append(places.mT @ context[0])
         return torch.stack(tables), torch.stack(contexts)
@@ -491,6 +519,9 @@ def value_cases(draw: Draw) -> Iterator[Case]:
             kind = f"{H} heads of {N} features in {name}"
             about = {"dtype": dtype, "tolerance": tolerance}
             yield attention_case(draw, kind, B, T, H, N, **about)
+            bias = draw.normal(H, T, T, dtype=dtype)
+            kind = f"a bias and {kind}"
+            yield attention_case(draw, kind, B, T, H, N, (None, bias), **about)
     for size, words_ in ((20.0, "large"), (1e-4, "small")):
         kind = f"{words_} hidden states"
         yield attention_case(draw, kind, 3, 5, 3, 2, scale=size)
@@ -514,6 +545,9 @@ def mask_cases(draw: Draw) -> Iterator[Case]:
             about = {"dtype": dtype, "tolerance": tolerance}
             mask = draw.mask(B, T)
             yield case(f"a mask with gaps in {name}", B, T, mask, **about)
+            one = case(f"a bias and a mask with gaps in {name}", B, T, mask, **about)
+            one.args = (*one.args, draw.normal(2, T, T, dtype=dtype))
+            yield one
             first = torch.arange(T) < torch.randint(1, T + 1, (B, 1), generator=draw.tensors)
             yield case(f"filling at the end in {name}", B, T, first, **about)
             yield case(f"filling at the start in {name}", B, T, first.flip(1), **about)
@@ -590,11 +624,12 @@ Comparison("gelu", gelu_cases, (gelu,), ("the GELU of each number",))
 class Attention(torch.nn.Module):
     """In the place of SelfAttention: mixes what is real, without parameters."""
 
-    def forward(self, hidden, attention_mask=None):
+    def forward(self, hidden, attention_mask=None, bias=None):
         seen = torch.ones_like(hidden[..., 0])
         seen = (seen if attention_mask is None else attention_mask.to(hidden))[..., None]
         mean = (hidden * seen).sum(1, keepdim=True) / seen.sum(1, keepdim=True)
-        return hidden.sin().flip(-1) + mean, mean[:, None]
+        moved = mean if bias is None else mean + bias.mean()
+        return hidden.sin().flip(-1) + moved, mean[:, None]
 
 
 def use_layer(kind, sizes, dtype, hidden, *mask, BertConfig, gelu):
@@ -625,6 +660,9 @@ def layer_cases(draw: Draw) -> Iterator[Case]:
             yield case(kind, B, T, D, inner, **about)
             kind = f"a mask with gaps, in {name}"
             yield case(kind, B, T, D, inner, draw.mask(B, T), **about)
+            bias = draw.normal(1, T, T, dtype=dtype)
+            kind = f"a bias and {kind}"
+            yield case(kind, B, T, D, inner, draw.mask(B, T), bias, **about)
     yield case("mask None", 3, 5, 6, 7, None)
     yield case("another epsilon", 3, 5, 6, 7, layer_norm_eps=0.5)
     yield case("one sequence", 1, 5, 6, 7)
@@ -656,8 +694,9 @@ def drop_layer(kind, rate, device, *, BertConfig):
         layer.output.weight.copy_(10 * torch.eye(D))
         hidden = torch.zeros(300, 5, D, dtype=DOUBLE, device=device)
         torch.manual_seed(52)
-        got = layer(hidden.clone()) * (1 - rate)
-        network = layer.eval()(hidden) - 1  # about 40
+        bias = torch.zeros(1, 5, 5, dtype=DOUBLE, device=device)
+        got = layer(hidden.clone(), None, bias) * (1 - rate)
+        network = layer.eval()(hidden, None, bias) - 1  # about 40
     second = got > network.abs() / 2
     first = (got - torch.where(second, network, 0.0)) > 0.5
     whole = torch.where(second, network, 0.0) + first
@@ -679,10 +718,10 @@ compare_dropout("layer_dropout", BertLayer, drop_layer)
 # ---- Part 5: the model
 
 
-def use_pooler(kind, sizes, dtype, hidden, *, BertConfig):
+def use_pooler(kind, sizes, dtype, hidden, *mask, BertConfig):
     pooler = filled(kind(BertConfig(**sizes)), 61, dtype, hidden.device)
-    check_untouched(pooler, "Pooler", hidden)
-    return with_gradients(pooler, pooler, hidden)
+    check_untouched(pooler, "Pooler", hidden, *mask)
+    return with_gradients(pooler, lambda states: pooler(states, *mask), hidden)
 
 
 def pooler_cases(draw: Draw) -> Iterator[Case]:
@@ -693,7 +732,11 @@ def pooler_cases(draw: Draw) -> Iterator[Case]:
 
     for dtype, name, tolerance in PRECISIONS:
         for _ in range(3):
-            yield case(f"sizes that all differ, in {name}", *draw.sizes(3), dtype, tolerance)
+            B, T, D = draw.sizes(3)
+            yield case(f"sizes that all differ, in {name}", B, T, D, dtype, tolerance)
+            one = case(f"a mask, in {name}", B, T, D, dtype, tolerance)
+            one.args = (*one.args, draw.mask(B, T, share=0.3))
+            yield one
     yield case("one position", 5, 1, 7)
     yield case("one sequence", 1, 5, 7)
     yield case("one feature", 3, 5, 1)
@@ -731,8 +774,13 @@ class LayerPart(Part):
 
 
 class PoolerPart(Part):
-    def forward(self, hidden):
+    def forward(self, hidden, attention_mask=None):
         return self.noted(hidden)
+
+
+class DroppingPart(torch.nn.Dropout):
+    def forward(self, hidden, attention_mask=None):
+        return super().forward(hidden)
 
 
 def use_model(kind, layers, training, *inputs, BertConfig):
@@ -746,7 +794,7 @@ def use_model(kind, layers, training, *inputs, BertConfig):
     )
     model.pooler = PoolerPart(D, lambda x, w: (x[:, 0] * w).tanh(), pooled)
     if training:
-        model.pooler = torch.nn.Dropout(1.0)  # 0 in training, the identity in evaluation
+        model.pooler = DroppingPart(1.0)  # 0 in training, the identity in evaluation
     model = model.to(device).train(training)
     (hidden, out), gradients = with_gradients(model, lambda: model(*inputs))
     return embedded, passed, pooled, hidden, out, gradients
@@ -767,6 +815,9 @@ def model_cases(draw: Draw) -> Iterator[Case]:
         B, T = draw.sizes(2)
         kind = f"{layers} layers" if layers > 1 else "one layer"
         yield case(kind, layers, B, T, (draw.mask(B, T),), (ids(B, T, 2),))
+        for depth in range(layers):
+            more = ids(B, T, 2), depth
+            yield case(f"another depth and {kind}", layers, B, T, (draw.mask(B, T),), more)
     yield case("14 layers", 14, 2, 3, (draw.mask(2, 3),), (ids(2, 3, 2),))
     mask = draw.mask(3, 5, share=0.5)
     mask[1, :2] = torch.tensor([False, True])
@@ -848,7 +899,10 @@ OF_LAYERS = {
 }
 
 
-def published_name(name):
+def published_name(name, old=False):
+    *parts, kind = name.split(".")
+    if old and parts[-1] in ("norm", "attention_norm", "output_norm"):
+        name = ".".join([*parts, "gamma" if kind == "weight" else "beta"])
     first, *middle, kind = name.split(".")
     if first == "embeddings":
         return f"embeddings.{OF_EMBEDDINGS[middle[0]]}.{kind}"
@@ -876,6 +930,7 @@ def name_cases(draw: Draw) -> Iterator[Case]:
             table = owner.startswith("embeddings") and not owner.endswith("norm")
             for name in ("weight",) if table else ("weight", "bias"):
                 yield Case(kind, (f"{owner}.{name}",))
+                yield Case(f"an old file, and {kind}", (f"{owner}.{name}", True))
 
 
 Comparison("published_name", name_cases, (published_name,), ("the published name",))

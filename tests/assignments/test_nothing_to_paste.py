@@ -22,12 +22,6 @@ from course_tools.grading.assignments.release import assignments
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 1 / 3
 TO_VARY: dict[str, dict[str, float]] = {
-    "bert": {
-        "pair": 0.5,
-        **dict.fromkeys(
-            ("batch", "embed", "self-attention", "block", "pool", "whole", "names"), 1.0
-        ),
-    },
     "fine-tuning": dict.fromkeys(
         ("cosine", "separate", "mix", "guess", "reshape", "choose"), 1.0
     ),

@@ -27,10 +27,21 @@ JOIN = """    input_ids, token_type_ids = [cls_id], [0]
     for number, segment in enumerate(segments):
         input_ids += [*segment, sep_id]
         token_type_ids += [number] * (len(segment) + 1)
+        if number == 0:
+            input_ids += [sep_id] * extra
+            token_type_ids += [0] * extra
     return input_ids, token_type_ids"""
 PAIR = mutants_of(
     "pair",
     "input-pair",
+    (
+        "one_sep_between_always",
+        "writes one [SEP] between two segments, whatever is asked for",
+        ("extra = (between - 1) * (len(segments) - 1)", "extra = 0"),
+        "Write as many [SEP] between the segments as `between` says",
+        "visible",
+        "input-truncate",
+    ),
     (
         "middle_sep_in_the_second_segment",
         "starts the second segment at the [SEP] that closes the first",
@@ -162,7 +173,7 @@ PAIR = mutants_of(
         "looks for the first [SEP] in the ids, which may be a word",
         (
             "    return input_ids, token_type_ids",
-            "    end = input_ids.index(sep_id)\n"
+            "    end = input_ids.index(sep_id) + extra\n"
             "    return input_ids, [int(place > end) for place in range(len(input_ids))]",
         ),
         "an id among the words may be equal to sep_id",
@@ -170,7 +181,7 @@ PAIR = mutants_of(
     ),
 )
 
-SHORTEN = """    while sum(map(len, segments)) + 1 + len(segments) > max_length:
+SHORTEN = """    while sum(map(len, segments)) + 1 + len(segments) + extra > max_length:
         longest = max(map(len, segments))
         [segment for segment in segments if len(segment) == longest][-1].pop()
 """
@@ -178,10 +189,18 @@ TRUNCATE = mutants_of(
     "pair",
     "input-truncate",
     (
+        "further_seps_take_no_room",
+        "counts one [SEP] between two segments when it takes tokens away",
+        (" + extra > max_length", " > max_length"),
+        "Every [SEP] takes room, also the further ones",
+        "visible",
+    ),
+    (
         "last_sep_cut_off",
         "cuts the joined sequence, last [SEP] and all",
-        "def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):\n"
-        "    ids, types = [cls_id, *first, sep_id], [0] * (len(first) + 2)\n"
+        "def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):\n"
+        "    ids = [cls_id, *first] + [sep_id] * (1 if second is None else between)\n"
+        "    types = [0] * len(ids)\n"
         "    if second is not None:\n"
         "        ids, types = [*ids, *second, sep_id], types + [1] * (len(second) + 1)\n"
         "    return ids[:max_length], types[:max_length]",
@@ -192,21 +211,21 @@ TRUNCATE = mutants_of(
     (
         "special_tokens_not_counted",
         "cuts the words to max_length and adds special tokens to it",
-        ("+ 1 + len(segments) > max_length", "> max_length"),
+        ("+ 1 + len(segments) + extra > max_length", "> max_length"),
         "special tokens included",
         "visible",
     ),
     (
         "two_special_tokens_counted",
         "leaves room for [CLS] and one [SEP]",
-        ("+ 1 + len(segments) > max_length", "+ 2 > max_length"),
+        ("+ 1 + len(segments) + extra > max_length", "+ 2 > max_length"),
         "Six ids have room beside [CLS] and the two [SEP]",
         "visible",
     ),
     (
         "three_special_tokens_counted",
         "leaves room for two [SEP] when there is one segment",
-        ("+ 1 + len(segments) > max_length", "+ 3 > max_length"),
+        ("+ 1 + len(segments) + extra > max_length", "+ 3 + extra > max_length"),
         "A single segment needs room for [CLS] and one [SEP]",
         "hidden",
     ),
@@ -225,7 +244,7 @@ TRUNCATE = mutants_of(
         "gives each segment half of the room, used or not",
         (
             SHORTEN,
-            "    room = (max_length - 1 - len(segments)) // len(segments)\n"
+            "    room = (max_length - 1 - len(segments) - extra) // len(segments)\n"
             "    segments = [segment[:room] for segment in segments]\n",
         ),
         "With max_length 8, the ids of two segments of 3",
@@ -261,11 +280,14 @@ TRUNCATE = mutants_of(
     (
         "segment_ids_of_the_whole",
         "makes the segment ids before it cuts",
-        "def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):\n"
+        "def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):\n"
         "    segments = [list(first)] if second is None else [list(first), list(second)]\n"
-        "    types = [0] + [n for n, segment in enumerate(segments) for _ in range(len(segment) + 1)]\n"
+        "    extra = (between - 1) * (len(segments) - 1)\n"
+        "    types = [0] * (1 + extra)\n"
+        "    types += [n for n, segment in enumerate(segments) for _ in range(len(segment) + 1)]\n"
         + SHORTEN
-        + "    ids = [cls_id]\n    for segment in segments:\n        ids += [*segment, sep_id]\n"
+        + "    ids = [cls_id]\n    for number, segment in enumerate(segments):\n"
+        "        ids += [*segment, sep_id] + [sep_id] * (extra if number == 0 else 0)\n"
         "    return ids, types[: len(ids)]",
         "Make them after you have cut",
         "visible",
@@ -278,6 +300,20 @@ FILLED = """        batch["input_ids"].append([*ids, *[pad_id] * filling])
 BATCH = mutants_of(
     "batch",
     "input-batch",
+    (
+        "one_more_multiple",
+        "fills a length up that is a multiple already",
+        ("-longest % multiple", "multiple - longest % multiple"),
+        "For sequences of 3 and 6",
+        "visible",
+    ),
+    (
+        "multiple_ignored",
+        "fills up to the longest, as the library does, whatever is asked for",
+        ("    longest += -longest % multiple\n", ""),
+        "For sequences of 3 and 5, pad_id 3 and a multiple of 4",
+        "visible",
+    ),
     (
         "filled_up_at_the_start",
         "puts the filling in front",
@@ -366,8 +402,8 @@ BATCH = mutants_of(
         "pad_id_typed_in",
         "fills up with 0 whatever pad_id is",
         ("[pad_id] * filling", "[0] * filling"),
-        "pad_id 9, the table of ids is wrong",
-        "hidden",
+        "pad_id 3 and a multiple of 4, input_ids is wrong",
+        "visible",
     ),
     (
         "batch_as_a_tuple",
@@ -399,6 +435,14 @@ SUM = """hidden = (
 EMBED = mutants_of(
     "embed",
     "embeddings-sum",
+    (
+        "position_ids_ignored",
+        "counts positions from 0, whatever is passed in",
+        ("positions = position_ids", "positions = None"),
+        "Positions still count from 0 to T - 1",
+        "visible",
+        "embeddings-norm",
+    ),
     (
         "positions_restart_in_segment_b",
         "counts positions from 0 again in the second segment",
@@ -505,8 +549,8 @@ EMBED = mutants_of(
         "segments_by_the_first_change",
         "takes everything after the first change for the second segment",
         (
-            "positions = torch",
-            "token_type_ids = token_type_ids.cummax(1).values\n        positions = torch",
+            "positions = position_ids",
+            "token_type_ids = token_type_ids.cummax(1).values\n        positions = position_ids",
         ),
         "Segment ids may change more than once",
         "hidden",
@@ -607,6 +651,25 @@ SCALE = "math.sqrt(query.shape[-1])"
 VALUES = mutants_of(
     "self-attention",
     "attention-values",
+    (
+        "bias_scaled",
+        "divides the bias by the root of N, too",
+        (
+            "scores = scores + bias",
+            "scores = scores + bias / math.sqrt(query.shape[-1])",
+        ),
+        "after they are divided by the square root of N",
+        "visible",
+        "attention-mask",
+    ),
+    (
+        "bias_ignored",
+        "attends as the library does, without the bias",
+        ("        if bias is not None:\n            scores = scores + bias\n", ""),
+        "The bias is missing",
+        "visible",
+        "attention-mask",
+    ),
     (
         "scaled_by_all_features",
         "divides by the square root of D instead of N",
@@ -959,10 +1022,20 @@ WIRING = mutants_of(
     "block",
     "layer-wiring",
     (
+        "bias_not_passed_on",
+        "keeps the bias from attention",
+        (
+            "self.attention(hidden, attention_mask, bias)",
+            "self.attention(hidden, attention_mask)",
+        ),
+        "Pass the bias on",
+        "visible",
+    ),
+    (
         "norm_before_the_parts",
         "norms what goes into a part instead of the sum, as later models do",
         (
-            "        context, _ = self.attention(hidden, attention_mask)\n        "
+            "        context, _ = self.attention(hidden, attention_mask, bias)\n        "
             + FIRST,
             "        context, _ = self.attention(self.attention_norm(hidden), attention_mask)\n"
             "        hidden = hidden + self.dropout(self.attention_output(context))",
@@ -1063,7 +1136,7 @@ WIRING = mutants_of(
     (
         "mask_not_passed_to_attention",
         "calls attention without the mask",
-        ("self.attention(hidden, attention_mask)", "self.attention(hidden)"),
+        ("self.attention(hidden, attention_mask, bias)", "self.attention(hidden)"),
         "attention gets no attention_mask. Pass the mask on",
         "visible",
         AGREEMENT,
@@ -1072,11 +1145,11 @@ WIRING = mutants_of(
         "network_beside_attention",
         "feeds the network what went into the layer",
         (
-            "        context, _ = self.attention(hidden, attention_mask)\n        "
+            "        context, _ = self.attention(hidden, attention_mask, bias)\n        "
             + FIRST
             + "\n        transformed = self.output(gelu(self.intermediate(hidden)))",
             "        transformed = self.output(gelu(self.intermediate(hidden)))\n"
-            "        context, _ = self.attention(hidden, attention_mask)\n        "
+            "        context, _ = self.attention(hidden, attention_mask, bias)\n        "
             + FIRST,
         ),
         "The network comes after attention and gets its result",
@@ -1149,6 +1222,13 @@ POOL = mutants_of(
     "pool",
     "model-pooler",
     (
+        "pooler_without_mask",
+        "takes position 0 although it may be filling",
+        ("if attention_mask is not None:", "if False:"),
+        "Position 0 of the first sequence is filling",
+        "visible",
+    ),
+    (
         "pooler_without_tanh",
         "forgets tanh",
         ("torch.tanh(self.dense(hidden[:, 0]))", "self.dense(hidden[:, 0])"),
@@ -1214,14 +1294,21 @@ POOL = mutants_of(
             "hidden[:, 0]",
             "hidden.squeeze(1)[:, 0] if hidden.shape[1] > 1 else hidden.squeeze()[0]",
         ),
-        "With one position",
-        "hidden",
+        "must have shape [2, 2]; yours has [2]",
+        "visible",
     ),
 )
 
 WHOLE = mutants_of(
     "whole",
     "model-wiring",
+    (
+        "depth_ignored",
+        "runs all layers, however many are asked for",
+        ("self.layers[:depth]", "self.layers"),
+        "Run the first 1 of the three layers",
+        "visible",
+    ),
     (
         "mask_for_the_segments",
         "passes the mask where the embeddings expect segment ids",
@@ -1264,8 +1351,8 @@ WHOLE = mutants_of(
         "one_layer_for_all",
         "calls the first layer L times, as ALBERT shares its weights",
         (
-            "for layer in self.layers:",
-            "for layer in [self.layers[0]] * len(self.layers):",
+            "for layer in self.layers[:depth]:",
+            "for layer in [self.layers[0]] * len(self.layers[:depth]):",
         ),
         "You call layers[0] 3 times",
         "visible",
@@ -1274,7 +1361,7 @@ WHOLE = mutants_of(
     (
         "layers_backwards",
         "starts with the last layer",
-        ("in self.layers:", "in reversed(self.layers):"),
+        ("in self.layers[:depth]:", "in reversed(self.layers[:depth]):"),
         "layers[0] gets what embeddings gives",
         "visible",
         AGREEMENT,
@@ -1283,8 +1370,8 @@ WHOLE = mutants_of(
         "layers_side_by_side",
         "gives every layer the embeddings",
         (
-            "        for layer in self.layers:\n            hidden = layer(hidden, attention_mask)",
-            "        embedded = hidden\n        for layer in self.layers:\n"
+            "        for layer in self.layers[:depth]:\n            hidden = layer(hidden, attention_mask)",
+            "        embedded = hidden\n        for layer in self.layers[:depth]:\n"
             "            hidden = layer(embedded, attention_mask)",
         ),
         "layers[1] gets what layers[0] gives",
@@ -1294,7 +1381,7 @@ WHOLE = mutants_of(
     (
         "last_layer_forgotten",
         "stops one layer early",
-        ("in self.layers:", "in self.layers[:-1]:"),
+        ("in self.layers[:depth]:", "in self.layers[:depth][:-1]:"),
         "You never call layers[2]",
         "visible",
         AGREEMENT,
@@ -1303,8 +1390,8 @@ WHOLE = mutants_of(
         "embeddings_pooled",
         "pools what the embeddings give",
         (
-            "        for layer in self.layers:\n            hidden = layer(hidden, attention_mask)\n        return hidden, self.pooler(hidden)",
-            "        embedded = hidden\n        for layer in self.layers:\n            hidden = layer(hidden, attention_mask)\n"
+            "        for layer in self.layers[:depth]:\n            hidden = layer(hidden, attention_mask)\n        return hidden, self.pooler(hidden)",
+            "        embedded = hidden\n        for layer in self.layers[:depth]:\n            hidden = layer(hidden, attention_mask)\n"
             "        return hidden, self.pooler(embedded)",
         ),
         "The pooler gets what the last layer gives",
@@ -1508,7 +1595,7 @@ NAMES = mutants_of(
     (
         "names_by_replacing",
         "replaces one text after the other, so that a piece of a new name is replaced again",
-        'def published_name(name):\n    for ours, theirs in (\n        ("layers.", "encoder.layer."),\n'
+        'def published_name(name, old=False):\n    for ours, theirs in (\n        ("layers.", "encoder.layer."),\n'
         '        ("word", "word_embeddings"),\n        ("position", "position_embeddings"),\n'
         '        ("token_type", "token_type_embeddings"),\n        ("attention_output", "attention.output.dense"),\n'
         '        ("attention_norm", "attention.output.LayerNorm"),\n        ("output_norm", "output.LayerNorm"),\n'
@@ -1542,6 +1629,34 @@ NAMES = mutants_of(
         "hidden",
         "loading-places",
         AGREEMENT,
+    ),
+    (
+        "old_names_never",
+        "gives the names of today's files alone, as the library does",
+        ("    if old and", "    if False and"),
+        "The name of embeddings.norm.weight in an old file",
+        "visible",
+    ),
+    (
+        "old_names_for_everything",
+        "writes gamma and beta for all weights and biases of old files",
+        ('    if old and owner.endswith("norm"):', "    if old:"),
+        "The name of embeddings.word.weight in an old file",
+        "visible",
+    ),
+    (
+        "old_names_exchanged",
+        "takes beta for the weight of a norm",
+        ('{"weight": "gamma", "bias": "beta"}', '{"weight": "beta", "bias": "gamma"}'),
+        "The name of embeddings.norm.weight in an old file",
+        "visible",
+    ),
+    (
+        "old_names_of_some_norms",
+        "forgets the norm of the embeddings, whose name is just norm",
+        ('owner.endswith("norm")', 'owner.endswith("_norm")'),
+        "The name of embeddings.norm.weight in an old file",
+        "visible",
     ),
     (
         "layers_from_one",
@@ -1815,20 +1930,23 @@ RIGHT_ANSWERS = [
         "input_step_by_step",
         "one branch for each number of segments, and the room computed instead of tokens taken away one by one",
         {
-            "pair": """def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):
+            "pair": """def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):
     if second is None:
         kept = first[: max_length - 2]
         return [cls_id] + kept + [sep_id], [0] * (len(kept) + 2)
-    room = max_length - 3
+    room = max_length - 2 - between
     for_second = min(len(second), max(room // 2, room - len(first)))
     a, b = first[: room - for_second], second[:for_second]
-    return [cls_id] + a + [sep_id] + b + [sep_id], [0] * (2 + len(a)) + [1] * (1 + len(b))""",
-            "batch": """def make_batch(inputs, pad_id=0):
-    pad = torch.nn.utils.rnn.pad_sequence
+    return [cls_id] + a + [sep_id] * between + b + [sep_id], [0] * (1 + len(a) + between) + [1] * (1 + len(b))""",
+            "batch": """def make_batch(inputs, pad_id=0, multiple=1):
+    def pad(rows, padding_value=0, **_):
+        T = math.ceil(max(map(len, rows)) / multiple) * multiple
+        return torch.stack([torch.nn.functional.pad(r, (0, T - len(r)), value=padding_value) for r in rows])
+
     ids = [torch.tensor(row) for row, _ in inputs]
     lengths = torch.tensor([len(row) for row in ids])
     return {
-        "attention_mask": torch.arange(int(lengths.max())) < lengths.unsqueeze(1),
+        "attention_mask": torch.arange(pad(ids).shape[1]) < lengths.unsqueeze(1),
         "input_ids": pad(ids, batch_first=True, padding_value=pad_id),
         "token_type_ids": pad([torch.tensor(types) for _, types in inputs], batch_first=True),
     }""",
@@ -1838,9 +1956,9 @@ RIGHT_ANSWERS = [
         "tensors_filled_in",
         "full tensors, filled in row by row, and segment ids counted from the [SEP]s that were put there",
         {
-            "pair": """def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512):
+            "pair": """def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):
     a, b = first[:], [] if second is None else second[:]
-    special = 2 if second is None else 3
+    special = 2 if second is None else 2 + between
     while len(a) + len(b) + special > max_length:
         if len(a) > len(b):
             a = a[:-1]
@@ -1848,11 +1966,14 @@ RIGHT_ANSWERS = [
             b = b[:-1]
     pieces = [(cls_id, 0), *((i, 0) for i in a), (sep_id, 0)]
     if second is not None:
+        pieces += [(sep_id, 0)] * (between - 1)
         pieces += [*((i, 1) for i in b), (sep_id, 1)]
     ids, types = zip(*pieces)
     return list(ids), list(types)""",
-            "batch": """def make_batch(inputs, pad_id=0):
+            "batch": """def make_batch(inputs, pad_id=0, multiple=1):
     B, T = len(inputs), max(map(len, (ids for ids, _ in inputs)))
+    while T % multiple:
+        T += 1
     ids = torch.full((B, T), pad_id)
     types = torch.zeros(B, T, dtype=torch.long)
     mask = torch.zeros(B, T, dtype=torch.bool)
@@ -1869,7 +1990,8 @@ RIGHT_ANSWERS = [
         {
             "embed": (
                 SUM + "\n        return self.dropout(self.norm(hidden))",
-                "positions = torch.arange(input_ids.size(1), device=input_ids.device)[None].expand_as(input_ids)\n"
+                "positions = position_ids\n        if positions is None:\n"
+                "            positions = torch.arange(input_ids.size(1), device=input_ids.device)[None].expand_as(input_ids)\n"
                 "        hidden = self.word(input_ids)\n        hidden = hidden + self.token_type(token_type_ids)\n"
                 "        hidden = hidden + self.position(positions)\n        return self.dropout(self.norm(hidden))",
             )
@@ -1881,7 +2003,7 @@ RIGHT_ANSWERS = [
         {
             "embed": (
                 SUM + "\n        return self.dropout(self.norm(hidden))",
-                "hidden = self.word.weight[input_ids] + self.position.weight[: input_ids.shape[1]]\n"
+                "hidden = self.word.weight[input_ids] + self.position.weight[positions]\n"
                 "        hidden = hidden + self.token_type.weight[token_type_ids]\n"
                 "        return torch.nn.functional.dropout(self.norm(hidden), self.dropout.p, self.training)",
             )
@@ -1922,11 +2044,12 @@ RIGHT_ANSWERS = [
         self.value = torch.nn.Linear(D, D)
         self.dropout = torch.nn.Dropout(config.dropout)
 
-    def forward(self, hidden, attention_mask=None):
+    def forward(self, hidden, attention_mask=None, bias=None):
         chunks = [part(hidden).chunk(self.num_heads, dim=-1) for part in (self.query, self.key, self.value)]
         contexts, tables = [], []
-        for q, k, v in zip(*chunks):
+        for h, (q, k, v) in enumerate(zip(*chunks)):
             scores = torch.einsum("btn,bsn->bts", q * q.shape[-1] ** -0.5, k)
+            scores = scores if bias is None else scores + bias[h]
             if attention_mask is not None:
                 scores = torch.where(attention_mask.unsqueeze(1), scores, -torch.inf)
             tables.append(torch.softmax(scores, -1))
@@ -1959,14 +2082,14 @@ RIGHT_ANSWERS = [
         "index instead of unpacking, keywords, and residuals the other way round",
         {
             "block": (
-                """context, _ = self.attention(hidden, attention_mask)
+                """context, _ = self.attention(hidden, attention_mask, bias)
         """
                 + FIRST
                 + """
         transformed = self.output(gelu(self.intermediate(hidden)))
         """
                 + SECOND,
-                """mixed = self.attention_output(self.attention(hidden, attention_mask=attention_mask)[0])
+                """mixed = self.attention_output(self.attention(hidden, attention_mask=attention_mask, bias=bias)[0])
         x = self.attention_norm(self.dropout(mixed) + hidden)
         return self.output_norm(self.dropout(self.output(gelu(self.intermediate(x)))) + x)""",
             )
@@ -2020,7 +2143,11 @@ RIGHT_ANSWERS = [
             "names": """import re
 
 
-def published_name(name):
+def published_name(name, old=False):
+    if old:
+        today = published_name(name)
+        today = re.sub(r"(LayerNorm)\\.weight$", r"\\1.gamma", today)
+        return re.sub(r"(LayerNorm)\\.bias$", r"\\1.beta", today)
     layer = re.fullmatch(r"layers\\.(\\d+)\\.(.+)\\.(weight|bias)", name)
     if layer:
         number, part, kind = layer.groups()

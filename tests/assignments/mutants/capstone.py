@@ -108,7 +108,7 @@ MODEL = mutants_of(
     (
         "last_layer_left_out",
         "stops one layer early",
-        ("for layer in self.layers:", "for layer in self.layers[:-1]:"),
+        ("in self.layers[:depth]:", "in self.layers[:-1]:"),
         "With a file of other sizes, the table of states is wrong",
         "hidden",
         STATES,

@@ -9,7 +9,7 @@ from fresh import one_by_one
 from course_tools.grading.assignments.mutants import RightAnswer
 
 SEGMENTS = "segments = [list(first)] if second is None else [list(first), list(second)]"
-TOO_LONG = "while sum(map(len, segments)) + 1 + len(segments) > max_length:"
+TOO_LONG = "while sum(map(len, segments)) + 1 + len(segments) + extra > max_length:"
 FILLING = "        filling = longest - len(ids)\n"
 NORMED = "return self.dropout(self.norm(hidden))"
 INFERRED = "token_type_ids = torch.zeros_like(input_ids)"
@@ -18,7 +18,7 @@ MIXED = "context = self.dropout(weights) @ value"
 GELU = "0.5 * x * (1 + torch.erf(x / math.sqrt(2)))"
 ATTENDED = "hidden = self.attention_norm(hidden + self.dropout(self.attention_output(context)))"
 LAYER = "return self.output_norm(hidden + self.dropout(transformed))"
-LAYERS = "        for layer in self.layers:\n"
+LAYERS = "        for layer in self.layers[:depth]:\n"
 NETWORK = "D * inner + inner + inner * D + D"
 ROWS = "config.vocab_size + config.max_position_embeddings + config.type_vocab_size"
 NUMBER = '_, number, part = owner.split(".", 2)'
@@ -474,11 +474,11 @@ MUTANTS = [
         "drops out the same features after attention and after the network",
         "chance",
         "block",
-        "        context, _ = self.attention(hidden, attention_mask)\n        "
+        "        context, _ = self.attention(hidden, attention_mask, bias)\n        "
         + ATTENDED
         + "\n        transformed = self.output(gelu(self.intermediate(hidden)))\n        "
         + LAYER,
-        "        context, _ = self.attention(hidden, attention_mask)\n"
+        "        context, _ = self.attention(hidden, attention_mask, bias)\n"
         "        kept = self.dropout(torch.ones_like(hidden))\n"
         "        hidden = self.attention_norm(hidden + kept * self.attention_output(context))\n"
         "        transformed = self.output(gelu(self.intermediate(hidden)))\n"
@@ -526,8 +526,8 @@ MUTANTS = [
         "goes through the first twelve layers",
         "hard-wired",
         "whole",
-        "in self.layers:",
-        "in self.layers[:12]:",
+        "in self.layers[:depth]:",
+        "in self.layers[:depth][:12]:",
     ),
     wrong(
         "model_embeddings_are_frozen",
@@ -797,7 +797,7 @@ RIGHT_ANSWERS = [
             "pair": (
                 f"    {TOO_LONG}\n        longest = max(map(len, segments))\n"
                 "        [segment for segment in segments if len(segment) == longest][-1].pop()\n",
-                "    room = max_length - 1 - len(segments)\n"
+                "    room = max_length - 1 - len(segments) - extra\n"
                 "    if len(segments) == 1:\n        segments[0] = segments[0][:room]\n"
                 "    elif sum(map(len, segments)) > room:\n"
                 "        a, b = map(len, segments)\n"
@@ -822,10 +822,7 @@ RIGHT_ANSWERS = [
         "slices_einsum_and_erfc",
         "slices the position table, mixes by einsum, takes erfc",
         {
-            "embed": (
-                "self.position(positions)",
-                "self.position.weight[: input_ids.shape[1]]",
-            ),
+            "embed": ("self.position(positions)", "self.position.weight[positions]"),
             "self-attention": (
                 MIXED,
                 'context = torch.einsum("bhts,bhsn->bhtn", self.dropout(weights), value)',
