@@ -56,6 +56,7 @@
 # the left and upload it there. Hand in the notebook alone: the grader has the file.
 #
 # **What you may use.** Everything in PyTorch except what you build here. Withheld are: {withholds}.
+# Read each task with care: its function is not quite the one of the book.
 #
 # **Letters for shapes.** B: texts in the batch. T: positions. D: features of a position. N: uses of a word, or texts of a
 # whole set. C: choices. L: labels. Masks are bool, and True means: a real token, not padding.
@@ -288,18 +289,25 @@ for words, label in reviews(4, 0, TRAINING_ADJECTIVES):
 # Vectors are compared by their cosine, which does not care how long they are:
 #
 # $$\cos(u, v) = \frac{u \cdot v}{\lVert u\rVert \, \lVert v\rVert}$$
+#
+# In many models all vectors point in about the same direction, so even words that have nothing to do with each other
+# have a high cosine (Ethayarajh 2019). A remedy is to subtract from each vector what all have in **common**, for example
+# the mean $c$ of many vectors, and to take the cosine of what is left, $\cos(u - c, v - c)$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "cosine", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def cosines(vectors):
-    """The cosine of each use with each.
+def cosines(vectors, common=None):
+    """The cosine of each use with each, without what they have in common.
 
-    vectors: float [N, D], none of them zero
-    returns float [N, N], of the dtype of vectors
+    vectors: float [N, D]
+    common:  float [D], subtracted from every vector first, of the dtype of vectors. None: nothing is subtracted.
+    returns float [N, N], of the dtype of vectors. No vector is zero, before `common` is subtracted or after.
 
-    Example: [[3., 0.], [2., 2.]] -> [[1., 0.7071], [0.7071, 1.]]
+    Example: [[3., 0.], [2., 2.]] -> [[1., 0.7071], [0.7071, 1.]]; with common [2., 0.] -> [[1., 0.], [0., 1.]]
     """
     ### BEGIN SOLUTION
+    if common is not None:
+        vectors = vectors - common
     unit = vectors / vectors.norm(dim=1, keepdim=True)  # [N, D]
     return unit @ unit.T
     ### END SOLUTION
@@ -330,6 +338,29 @@ check_close(
             "Each vector is divided by its own length; yours divides by that of the whole table.",
         ),
         (-torch.cdist(vectors, vectors), "That is a distance, not a cosine."),
+    ),
+)
+common, left = tensor([0.0, 1.0]), tensor([[3.0, 3.0], [8.0, 5.0], [0.0, -3.0]])
+unit, centred = vectors / lengths[:, None], vectors - vectors.mean(0)
+check_close(
+    cosines(vectors, common),
+    left @ left.T / left.norm(dim=1) / left.norm(dim=1)[:, None],
+    "With (0, 1) in common, the table of cosines of (3, 4), (8, 6) and (0, -2)",
+    "These are the cosines of (3, 3), (8, 5) and (0, -3).",
+    slips=(
+        (unit @ unit.T, "`common` is not used: subtract it from each vector."),
+        (
+            centred @ centred.T / centred.norm(dim=1) / centred.norm(dim=1)[:, None],
+            "Yours subtracts the mean of these vectors: subtract `common`.",
+        ),
+        (
+            (unit - common) @ (unit - common).T,
+            "Subtract `common` before you divide by the lengths.",
+        ),
+        (
+            left @ left.T / lengths / lengths[:, None],
+            "The lengths are those of what is left when `common` is subtracted.",
+        ),
     ),
 )
 ### BEGIN HIDDEN TESTS
@@ -440,32 +471,37 @@ check_means(
 # %% [markdown]
 # Means depend on the model: in some, all cosines are high. A *share of comparisons* does not. Take a use, another one
 # of the same sense, and one of another sense: is the first of them the nearer one, by cosine? A tie, a difference below
-# 1e-6, counts one half. For each use take the share of its comparisons that come out right; the **separation** is the mean
-# of these shares over the uses. A use that is the only one of its sense has no comparison and is left out of the mean,
-# but others are compared with it.
+# 1e-6, counts one half. For each use take the share of its comparisons that come out right.
+#
+# The book takes the mean of these shares over the uses, so a sense that is used often decides, and a rare one hardly
+# shows. Here **every sense counts alike**: take the mean over the uses of each sense, then the mean of these means over
+# the senses; that is the **separation**. A use that is the only one of its sense has no comparison, so its sense is left
+# out of the mean, but others are compared with it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "separate", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def separation(vectors, senses):
-    """How well the vectors tell the senses apart: 0.5 is chance, 1 is all.
+    """How well the vectors tell the senses apart, each sense counting alike: 0.5 is chance, 1 is all.
 
     vectors: float [N, D]
     senses:  list of N names; at least two differ, and at least two are equal
     returns a Python float
 
-    Example: four equal vectors, ["eaten", "eaten", "heard", "heard"] -> 0.5
+    Example: four equal vectors, ["eaten", "eaten", "heard", "heard"] -> 0.5. If the three uses of one sense have the
+    shares 1, 1 and 1, and the two of another 0.5 and 0, the separation is the mean of 1 and 0.25, 0.625
     """
     ### BEGIN SOLUTION
     table = cosines(vectors.double())
-    shares = []
+    shares = {}  # by sense, of each use
     for use, sense in enumerate(senses):
         same = [i for i, other in enumerate(senses) if other == sense and i != use]
         others = [i for i, other in enumerate(senses) if other != sense]
         if same:
             lead = table[use, same][:, None] - table[use, others]  # [same, others]
             right = (lead > 1e-6).double() + 0.5 * (lead.abs() <= 1e-6).double()
-            shares.append(right.mean())
-    return torch.stack(shares).mean().item()
+            shares.setdefault(sense, []).append(right.mean())
+    means = [torch.stack(of_uses).mean() for of_uses in shares.values()]
+    return torch.stack(means).mean().item()
     ### END SOLUTION
 
 
@@ -474,7 +510,7 @@ check_withheld("separation")
 
 
 def share_table(angles, senses, tie=0.5, itself=False):
-    """For each use (comparisons that come out right, comparisons)."""
+    """For each use (comparisons that come out right, comparisons, sense)."""
     rows = []
     for i, (a, s) in enumerate(zip(angles, senses)):
         own = [
@@ -488,18 +524,27 @@ def share_table(angles, senses, tie=0.5, itself=False):
             for p in own
             for q in other
         ]
-        rows.append((sum(right), len(right)))
+        rows.append((sum(right), len(right), s))
     return [row for row in rows if row[1]]
 
 
 def check_separation(angles, senses, what):
     rows = share_table(angles, senses)
-    mean = lambda rows: sum(right / count for right, count in rows) / len(rows)
+    average = lambda numbers: sum(numbers) / len(numbers)
+    of_senses = lambda rows: [
+        average([right / count for right, count, own in rows if own == sense])
+        for sense in dict.fromkeys(own for *_, own in rows)
+    ]
+    mean = lambda rows: average(of_senses(rows))
     expected = mean(rows)
     slips = (
         (
-            sum(r for r, _ in rows) / sum(n for _, n in rows),
-            "You count all comparisons alike. Take the share of each use first, then the mean over uses.",
+            average([right / count for right, count, _ in rows]),
+            "You take the mean over all uses, so a sense counts as often as it is used. Take that of each sense first.",
+        ),
+        (
+            sum(r for r, *_ in rows) / sum(n for _, n, _ in rows),
+            "You count all comparisons alike. Take the share of each use first, then the mean of each sense.",
         ),
         (
             mean(share_table(angles, senses, tie=0.0)),
@@ -515,8 +560,8 @@ def check_separation(angles, senses, what):
         ),
         (1 - expected, "Upside down: the use of the same sense is to be the nearer one."),
         (
-            mean(rows) * len(rows) / len(angles),
-            "A use that is the only one of its sense is left out of the mean.",
+            sum(of_senses(rows)) / len({*senses}),
+            "A use that is the only one of its sense is left out of the mean, and its sense with it.",
         ),
     )
     check_number(
@@ -535,6 +580,11 @@ check_separation(
     [0, 30, 30, 30, 90],
     ["eaten", "eaten", "eaten", "heard", "heard"],
     "With some equal vectors",
+)
+check_separation(
+    [0, 10, 60, 40, 90, 35],
+    ["eaten", "eaten", "eaten", "heard", "heard", "seen"],
+    "When a third sense has a single use",
 )
 check_separation(
     [25] * 5,
@@ -563,7 +613,7 @@ def uses_of(word, count, seed):
 
 print(f"{'':28}" + "".join(f"{'layer ' + str(n):>10}" for n in range(LAYERS + 1)))
 for name, model in (("trained", load_encoder()[0]), ("untrained", load_encoder(False)[0])):
-    by_word = []
+    by_word, last = [], []
     for word in AMBIGUOUS:
         rows = uses_of(word, 40, seed=1)
         (batch,) = batches([(words, 0) for words, _ in rows], 40)
@@ -572,6 +622,7 @@ for name, model in (("trained", load_encoder()[0]), ("untrained", load_encoder(F
         topics = [topic for _, topic in rows]
         at_word = batch["input_ids"] == PLACE[word]
         by_word.append([separation(state[at_word], topics) for state in states])
+        last.append(states[-1][at_word])
         if name == "trained":
             means = within_and_between(states[-1][at_word], topics)
             print(
@@ -582,6 +633,13 @@ for name, model in (("trained", load_encoder()[0]), ("untrained", load_encoder(F
     print(
         f"{name + ', mean of 6 words':28}"
         + "".join(f"{sum(column) / 6:10.2f}" for column in zip(*by_word))
+    )
+    uses = torch.cat(last)
+    found = [cosines(uses, common).mean().item() for common in (None, uses.mean(dim=0))]
+    print(
+        "   all uses of all words, last layer: mean cosine {:.2f}, centred {:.2f}".format(
+            *found
+        )
     )
 
 # %% [markdown]
@@ -595,6 +653,10 @@ for name, model in (("trained", load_encoder()[0]), ("untrained", load_encoder(F
 # $$\gamma \sum_j s_j h_j, \qquad s = \operatorname{softmax}(w)$$
 #
 # At the start all $w_j$ are 0 and $\gamma$ is 1, so the mix is the mean of the layers.
+#
+# Is a layer needed? Leave it out and see. A state that is left out gets the share 0, and the shares of the others still
+# add up to 1: the softmax goes over the others alone. Kondratyuk and Straka (2019) leave some out at random at each
+# training step, so that a mix does not come to rely on one layer; here the caller says which.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mix", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -603,7 +665,7 @@ class LayerMix(torch.nn.Module):
 
     Its parameters are `weights`, float [number of states], and `scale`, float [].
 
-    Example: after mix.weights.data = [0., 0., -1e9], the states 2.0, 4.0 and 100.0 mix to 3.0
+    Example: after mix.weights.data = [0., 0., -1e9], the states 2.0, 4.0 and 100.0 mix to 3.0, and to 4.0 with left_out=(0,)
     """
 
     def __init__(self, num_states):
@@ -613,15 +675,18 @@ class LayerMix(torch.nn.Module):
         self.scale = torch.nn.Parameter(torch.ones(()))
         ### END SOLUTION
 
-    def forward(self, states):
+    def forward(self, states, left_out=()):
         """states: list of float [B, T, D], the embeddings first -> float [B, T, D]
 
+        left_out: tuple of numbers of states, 0 for the embeddings, that have no part in the mix; never all of them
         raises ValueError if there are more or fewer states than weights
         """
         ### BEGIN SOLUTION
         if len(states) != len(self.weights):
             raise ValueError(f"{len(states)} states, but {len(self.weights)} weights")
-        shares = self.weights.softmax(dim=0)
+        out = torch.tensor([number in left_out for number in range(len(states))])
+        weights = self.weights.masked_fill(out.to(self.weights.device), -math.inf)
+        shares = weights.softmax(dim=0)
         return self.scale * sum(share * state for share, state in zip(shares, states))
         ### END SOLUTION
 
@@ -707,6 +772,27 @@ def check_mix(sizes, weights, scale, seed, what, dtype=torch.float32, tolerance=
                 ),
             ),
         )
+        rest = sum(shares[:1] + shares[2:])
+        without = scale * sum(s * h for s, h in zip(shares, states) if h is not states[1])
+        check_close(
+            mix(states, left_out=(1,)),
+            without / rest,
+            f"{what} with weights {weights} and scale {scale}, the mix that leaves out number 1",
+            "The softmax goes over the weights of the other states alone.",
+            tolerance,
+            slips=(
+                (expected, "`left_out` is not used."),
+                (without, "The shares of the others must add up to 1 again."),
+                (scale * states[1], "Yours mixes the states that are to be left out."),
+            ),
+        )
+        check_close(
+            mix(states),
+            expected,
+            f"{what}, the mix of all states, after one that left some out,",
+            "`left_out` is for one call: do not write into self.weights.",
+            tolerance,
+        )
 
 
 check_mix((2, 5, 4), [1.0, -0.5, 0.5], 2.0, 21, "For three states")
@@ -731,17 +817,19 @@ for count in (2, 4):
 # %% nbgrader={"grade": true, "grade_id": "layers-learned", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 
 
-def check_learned(weights, scale, seed):
+def check_learned(weights, scale, seed, left_out=()):
     """A training moves along the gradient, so both parameters must get theirs."""
     *states, direction = normal(seed, *[(3, 2, 5)] * (len(weights) + 1))
     mix = new_mix(len(weights), torch.float64)
+    kept = [number for number in range(len(weights)) if number not in left_out]
     values = tensor(weights, torch.float64), tensor(scale, torch.float64)
     true = [value.clone().requires_grad_() for value in values]
-    (true[1] * torch.stack(states, dim=-1) @ true[0].softmax(0) * direction).sum().backward()
+    mixed = torch.stack(states, dim=-1)[..., kept] @ true[0][kept].softmax(0)
+    (true[1] * mixed * direction).sum().backward()
     with torch.no_grad():
         mix.weights.copy_(values[0])
         mix.scale.copy_(values[1])
-    loss = (mix(states) * direction).sum()
+    loss = (mix(states, left_out) * direction).sum()
     assert loss.requires_grad, (
         "No gradient reaches the parameters, so no task can learn them: is there a detach(), a .data or a no_grad() on the way?"
     )
@@ -754,13 +842,14 @@ def check_learned(weights, scale, seed):
         check_close(
             got,
             right.grad,
-            f"The gradient of `{name}`",
+            f"The gradient of `{name}`{f' with left_out={left_out}' * bool(left_out)}",
             "Use the parameters themselves in forward. If layers-mix fails, mend that first.",
             1e-9,
         )
 
 
 check_learned([0.5, -1.0, 0.25], 2.0, seed=26)
+check_learned([0.5, -1.0, 0.25, 0.75], 2.0, seed=27, left_out=(0, 2))
 ### BEGIN HIDDEN TESTS
 # {compare:layer_mix_learned}
 ### END HIDDEN TESTS
@@ -1229,21 +1318,33 @@ check_align(
 # %% [markdown]
 # And back: the model guesses at every token, the label with the greatest logit, and what it guesses at the first piece is
 # its guess for the word. Compare logits: their probabilities may be equal after rounding where they are not.
+#
+# Not every label may follow every other. Where the first word of a name is labelled B-PER and its further words I-PER, an
+# I-PER right after an O is nonsense, and a model that looks at each word by itself writes it now and then. So go through
+# the words from left to right: the guess for a word is the label with the greatest logit **among those that may follow
+# the guess for the word before it**. The first word may have any label.
 
 
 # %% nbgrader={"grade": false, "grade_id": "guess", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def word_guesses(logits, token_labels):
+def word_guesses(logits, token_labels, may_follow=None):
     """The guesses for the words of one sequence, and how many of them are right.
 
     logits:       float [T, L]
     token_labels: list of T ints, as align_labels makes them
+    may_follow:   bool [L, L]; may_follow[a, b] says whether label b may follow label a. Every label may be followed by
+                  one at least. None: every label may follow every label.
     returns (guesses, right): a list of ints, one for each word that has a token, and the number of right ones, an int
 
-    Example: logits [[0., 9.], [3., 1.], [0., 9.], [9., 1.]], token_labels [-100, 0, 1, -100] -> ([0, 1], 2)
+    Example: logits [[0., 9.], [3., 1.], [0., 9.], [9., 1.]], token_labels [-100, 0, 1, -100] -> ([0, 1], 2);
+    with may_follow [[True, False], [True, True]], in which 1 may not follow 0, -> ([0, 0], 1)
     """
     ### BEGIN SOLUTION
     places = [place for place, label in enumerate(token_labels) if label != IGNORE]
-    guesses = logits[places].argmax(dim=-1).tolist()
+    guesses = []
+    for row in logits[places]:
+        if guesses and may_follow is not None:
+            row = row.masked_fill(~may_follow[guesses[-1]], -math.inf)
+        guesses.append(row.argmax().item())
     return guesses, sum(guess == token_labels[place] for guess, place in zip(guesses, places))
     ### END SOLUTION
 
@@ -1252,14 +1353,66 @@ def word_guesses(logits, token_labels):
 check_withheld("word_guesses")
 
 
-def check_guesses(logits, labels, what):
+def guessed(logits, places, may_follow, before):
+    """The guesses at these places, where `before` names the label before, if any, from the place and the guesses so far."""
+    found = []
+    for place in places:
+        label, row = before(place, found), logits[place].tolist()
+        allowed = [b for b in range(len(row)) if label is None or may_follow[label][b]]
+        found.append(max(allowed, key=row.__getitem__))
+    return found
+
+
+def check_guesses(logits, labels, what, may_follow=None):
     best = logits.argmax(-1).tolist()
     kept = [place for place, label in enumerate(labels) if label != IGNORE]
-    guesses = [best[place] for place in kept]
-    right = sum(best[place] == labels[place] for place in kept)
+    table = None if may_follow is None else may_follow.tolist()
+    last = lambda place, found: found[-1] if found and table else None
+    guesses = guessed(logits, kept, table, last)
+    right = sum(guess == labels[place] for guess, place in zip(guesses, kept))
     answer = check_pair(
-        word_guesses(logits, labels), "word_guesses must return (guesses, right)"
+        word_guesses(logits, labels, *(() if may_follow is None else (may_follow,))),
+        "word_guesses must return (guesses, right)",
     )
+    slips = ()
+    if table:
+        true = [labels[place] for place in kept]
+        numbered = lambda place: kept.index(place)
+        slips = (
+            ([best[place] for place in kept], "`may_follow` is not used."),
+            (
+                guessed(logits, kept, [*zip(*table)], last),
+                "Row a of may_follow says what may follow a; yours reads its columns.",
+            ),
+            (
+                guessed(
+                    logits,
+                    kept,
+                    table,
+                    lambda place, found: true[numbered(place) - 1] if found else None,
+                ),
+                "Go by your own guess for the word before: nobody tells you its true label when you tag a new text.",
+            ),
+            (
+                guessed(
+                    logits, kept, table, lambda place, found: best[place - 1] if found else None
+                ),
+                "Go by the guess for the word before, not by that at the token before.",
+            ),
+            (
+                guessed(
+                    logits,
+                    kept,
+                    table,
+                    lambda place, found: best[kept[numbered(place) - 1]] if found else None,
+                ),
+                "Go by the guess that you have made for the word before, which may not be its greatest logit.",
+            ),
+            (
+                guessed(logits, kept, table, lambda place, found: found[-1] if found else 0),
+                "The first word may have any label.",
+            ),
+        )
     got = answer[0].tolist() if isinstance(answer[0], torch.Tensor) else answer[0]
     check_same(
         got,
@@ -1267,6 +1420,7 @@ def check_guesses(logits, labels, what):
         f"{what}, the guesses",
         "The label with the greatest logit, at the tokens that carry a label.",
         slips=(
+            *slips,
             (
                 best,
                 "Yours has a guess for every token; a word has one, at the token that carries its label.",
@@ -1299,6 +1453,23 @@ check_guesses(
     logits,
     [-100, best[1], 0, -100, (best[4] + 1) % 4, best[5], -100],
     "For four words on seven tokens",
+)
+LOGITS = [
+    [2, 0, 1],
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+    [1, 2, 0],
+]
+check_guesses(
+    tensor(LOGITS).float(),
+    [-100, 2, -100, 0, 2, -100, 1, 1, -100],
+    "For five words on nine tokens, and three labels of which not each may follow each,",
+    tensor([[True, False, False], [True, True, False], [False, True, True]]),
 )
 ### BEGIN HIDDEN TESTS
 # {compare:word_guesses}
@@ -1665,22 +1836,35 @@ check_null(
 # **Question: how does an encoder that reads texts one by one compare four of them?**
 #
 # In SWAG each example has four endings. Each is read with the context as an input of its own, and gets one score (Devlin et
-# al. 2019, section 4.4). So the batch [B, C, T] is laid out as B · C texts for the encoder, and the B · C scores are
-# laid back into a table [B, C].
+# al. 2019, section 4.4). So a batch [B, C, T] is laid out as texts for the encoder, one below the other, and their scores
+# are laid back into a table [B, C].
+#
+# Elsewhere the number of choices varies: the questions of ARC have three to five (Clark et al. 2018). Then C is the
+# greatest number, and examples with fewer choices are filled up. `counts` says how many each one has: the first
+# `counts[b]` of example b are real. The encoder reads each of these once and no other, since every text costs a whole pass
+# through it, and the places of the others get the score -inf.
 
 
 # %% nbgrader={"grade": false, "grade_id": "reshape", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def choice_logits(score, input_ids, attention_mask, token_type_ids):
-    """The score of every choice.
+def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):
+    """The score of every choice that is real.
 
     score:          function of input_ids, attention_mask and token_type_ids, each [N, T], that gives float [N, 1]
     input_ids:      int64 [B, C, T];   attention_mask: bool [B, C, T];   token_type_ids: int64 [B, C, T]
-    returns float [B, C]
+    counts:         int64 [B], from 1 to C: the first counts[b] choices of example b are real. score gets no other text.
+    returns float [B, C], of the dtype of the scores, -inf where no choice is
+
+    Example: if score gives the number of real tokens, and attention_mask is [[[True, True], [True, False], [True, True]]],
+    with counts [2] -> [[2., 1., -inf]]
     """
     ### BEGIN SOLUTION
-    B, C, T = input_ids.shape
-    rows = [given.reshape(B * C, T) for given in (input_ids, attention_mask, token_type_ids)]
-    return score(*rows).reshape(B, C)
+    C = input_ids.shape[1]
+    real = torch.arange(C, device=counts.device) < counts[:, None]  # [B, C]
+    rows = [given[real] for given in (input_ids, attention_mask, token_type_ids)]  # [N, T]
+    scores = score(*rows)  # [N, 1]
+    table = scores.new_full(real.shape, -math.inf)
+    table[real] = scores.squeeze(1)
+    return table
     ### END SOLUTION
 
 
@@ -1692,7 +1876,7 @@ class Scorer:
     """Scores texts, and notes them."""
 
     def __init__(self, T, one):
-        self.T, self.one, self.texts = T, one, set()
+        self.T, self.one, self.texts, self.read = T, one, set(), 0
 
     def __call__(self, *given):
         assert len(given) == 3, (
@@ -1702,34 +1886,50 @@ class Scorer:
             f"score takes [N, T], T = {self.T}: texts one below the other. Yours gives {[list(g.shape) for g in given]}."
         )
         self.texts |= {tuple(row) for row in given[0].tolist()}
+        self.read += len(given[0])
         return self.one(*given)
 
 
-def check_choices(B, C, T, seed, dtype=torch.float32):
+def check_choices(B, C, T, seed, counts=None, dtype=torch.float32):
     ids = torch.randint(5, 90, (B, C, T), generator=seeded(seed)).to(device)
     mask = torch.rand(B, C, T, generator=seeded(seed + 1)).to(device) < 0.7
     types = torch.randint(2, (B, C, T), generator=seeded(seed + 2)).to(device)
     weights = torch.arange(1, T + 1, device=device, dtype=dtype)
     one = lambda i, m, t: ((i + 100 * t) * m * weights).sum(-1, keepdim=True) / 1000
     score = Scorer(T, one)
-    got = choice_logits(score, ids.clone(), mask.clone(), types.clone())
-    expected = one(ids, mask, types).squeeze(-1)
-    flat = expected.flatten()
+    given = tensor([C] * B if counts is None else counts)
+    got = choice_logits(score, ids.clone(), mask.clone(), types.clone(), given.clone())
+    real = torch.arange(C, device=device) < given[:, None]
+    every = one(ids, mask, types).squeeze(-1)
+    expected = every.masked_fill(~real, -math.inf)
     texts = {tuple(row) for row in ids.flatten(0, 1).tolist()}
     assert score.texts <= texts, (
         "A text that score gets is none of the batch: it was torn apart. Flatten the first two dimensions, and leave T as it is."
     )
-    mixed = lambda m, t: one(ids, m, t).squeeze(-1)
+    mixed = lambda m, t: one(ids, m, t).squeeze(-1).masked_fill(~real, -math.inf)
     turned = lambda x: x.transpose(0, 1).reshape(B, C, T)
+    numbers = "" if counts is None else f", of which {counts} are real"
+    scores = expected[real]  # without the places of the others
+    by_column = torch.full_like(every.T, -math.inf)
+    by_column[real.T] = scores
     check_close(
         got,
         expected,
-        f"For {B} examples of {C} choices, the table of scores",
-        "Row b holds the scores of the choices of example b, in their order.",
+        f"For {B} examples of {C} choices{numbers}, the table of scores",
+        "Row b holds the scores of the choices of example b, in their order; where no choice is, -inf.",
         slips=(
+            (every, "The places that hold no choice must get the score -inf: use `counts`."),
             (
-                flat.reshape(C, B).T,
-                "The scores are laid back in another order than the texts were laid out: reshape to [B, C], not to [C, B].",
+                every.masked_fill(~real, 0.0),
+                "The places that hold no choice get 0 in yours, which is a score like others. It must be -inf.",
+            ),
+            (
+                every.masked_fill(~real.flip(1), -math.inf),
+                "The first counts[b] choices of example b are real; yours takes the last.",
+            ),
+            (
+                by_column.T,
+                "The scores are laid back choice by choice, and the texts were laid out example by example.",
             ),
             (
                 one(*map(turned, (ids, mask, types))).squeeze(-1),
@@ -1753,8 +1953,13 @@ def check_choices(B, C, T, seed, dtype=torch.float32):
         ),
     )
 
+    assert score.read == len(scores), (
+        f"There are {len(scores)} choices{numbers}; score has read {score.read} texts. Each real one is read once, and no other."
+    )
+
 
 check_choices(3, 4, 5, seed=61)
+check_choices(3, 5, 4, seed=64, counts=[4, 2, 5])
 ### BEGIN HIDDEN TESTS
 # {compare:choice_logits}
 ### END HIDDEN TESTS
@@ -1762,17 +1967,25 @@ check_choices(3, 4, 5, seed=61)
 # %% [markdown]
 # The softmax goes over the choices of one example: they compete with each other, not with those of other examples. The best
 # choice is the one with the greatest score, even where rounded probabilities are equal.
+#
+# Sometimes it is better not to answer, as in an examination that takes points away for wrong answers. With `least`, the
+# best choice counts only if its probability is at least `least`; otherwise the number of the best choice is -1.
 
 
 # %% nbgrader={"grade": false, "grade_id": "choose", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def choose(logits):
-    """Probabilities of the choices, and the best one.
+def choose(logits, least=0.0):
+    """Probabilities of the choices, and the best one, or -1 where that is not sure enough.
 
-    logits: float [B, C]
+    logits: float [B, C], as choice_logits gives them: -inf where no choice is
+    least:  a Python float, the least probability with which the best choice counts
     returns (probabilities, best): float [B, C], and int64 [B]
+
+    Example: logits [[0., 0.], [0., 4.]] -> probabilities [[0.5, 0.5], [0.0180, 0.9820]]; with least 0.6, best is [-1, 1]
     """
     ### BEGIN SOLUTION
-    return logits.softmax(dim=1), logits.argmax(dim=1)
+    probabilities, best = logits.softmax(dim=1), logits.argmax(dim=1)
+    sure = probabilities.amax(dim=1) >= least
+    return probabilities, torch.where(sure, best, -1)
     ### END SOLUTION
 
 
@@ -1780,8 +1993,9 @@ def choose(logits):
 check_withheld("choose")
 
 
-def check_choose(logits, what, tolerance=1e-5):
-    probabilities, best = check_pair(choose(logits), "choose must return (probabilities, best)")
+def check_choose(logits, what, tolerance=1e-5, least=None):
+    given = (logits,) if least is None else (logits, least)
+    probabilities, best = check_pair(choose(*given), "choose must return (probabilities, best)")
     check_close(
         probabilities,
         torch.softmax(logits, dim=1),
@@ -1804,16 +2018,40 @@ def check_choose(logits, what, tolerance=1e-5):
             (torch.log_softmax(logits, 1), "Those are logarithms."),
         ),
     )
+    greatest = [row.index(max(row)) for row in logits.tolist()]
+    by = least or 0.0
+    rows = zip(greatest, torch.softmax(logits, dim=1).tolist())
+    sure = [place if row[place] >= by else -1 for place, row in rows]
+    hint = "For each example the number of the choice with the greatest score."
+    if least is not None:
+        hint += f" Where its probability is less than {least:g}, it is -1."
     check_close(
         best,
-        torch.tensor([row.index(max(row)) for row in logits.tolist()], device=device),
+        tensor(sure),
         f"{what}, the row of best choices",
-        "For each example the number of the choice with the greatest score.",
+        hint,
+        slips=()
+        if least is None
+        else (
+            (tensor(greatest), "`least` is not used."),
+            (
+                tensor(
+                    [g if max(row) >= by else -1 for g, row in zip(greatest, logits.tolist())]
+                ),
+                "Compare the probability of the best choice with `least`, not its score.",
+            ),
+            (
+                tensor([-1 if s >= 0 else g for s, g in zip(sure, greatest)]),
+                "Upside down: -1 is for those that are not sure enough.",
+            ),
+        ),
     )
 
 
 (logits,) = normal(66, (3, 4), dtype=torch.float32)
 check_choose(2 * logits, "For 3 examples of 4 choices")
+logits = tensor([[0.0, 3.0, 1.0], [0.9, 0.6, 0.7], [-9.0, -3.0, -5.0], [0.2, -math.inf, 0.1]])
+check_choose(logits, "For 4 examples of 3 choices and least 0.6", least=0.6)
 ### BEGIN HIDDEN TESTS
 # {compare:choose}
 ### END HIDDEN TESTS

@@ -26,8 +26,8 @@ IGNORE = -100
 # ---- Part 1: senses
 
 
-def cosines(vectors):
-    wide = vectors.double()
+def cosines(vectors, common=None):
+    wide = vectors.double() if common is None else vectors.double() - common.double()
     lengths = (wide**2).sum(-1).sqrt()
     products = (wide[:, None] * wide).sum(-1)
     return (products / lengths / lengths[:, None]).to(vectors.dtype)
@@ -46,6 +46,16 @@ def cosine_cases(draw: Draw) -> Iterator[Case]:
             for _ in range(3):
                 made = draw.normal(*draw.sizes(2), dtype=dtype, scale=scale)
                 yield Case(f"{words} vectors in {name}", (made,), {}, hint)
+    hint = "Subtract `common` from each vector before anything else."
+    for dtype, name in EXACT:
+        for scale, words in ((1.0, "in common"), (7.0, "in common that is long")):
+            for N, D in (draw.sizes(2), (5, 5), (1, 7), (6, 2)):
+                both = draw.normal(N, D, dtype=dtype), draw.normal(D, dtype=dtype)
+                yield Case(f"a vector {words}, in {name}", (both[0], scale * both[1]), {}, hint)
+        nothing = torch.zeros(5, dtype=dtype, device=draw.device)
+        args = draw.normal(3, 5, dtype=dtype), nothing
+        yield Case(f"nothing but zeros in common, in {name}", args, {}, hint)
+    hint = "Divide by the lengths as they are, with nothing added."
     made = draw.normal(7, 5) * torch.logspace(-5, 4, 7, device=draw.device)[:, None]
     yield Case("lengths from 1e-5 to 1e4", (made.double(),), {}, hint)
 
@@ -102,17 +112,25 @@ Comparison("within_and_between", sense_cases, (within_and_between,), MEANS)
 
 
 def separation(vectors, senses):
-    table, shares = cosines(vectors.double()).tolist(), []
+    table, shares = cosines(vectors.double()).tolist(), {}
     for i, row in enumerate(table):
         own = [c for j, c in enumerate(row) if senses[j] == senses[i] and j != i]
         leads = [o - c for o in own for j, c in enumerate(row) if senses[j] != senses[i]]
         if leads:
             points = [0.5 if abs(lead) < 1e-6 else float(lead > 0) for lead in leads]
-            shares.append(sum(points) / len(points))
-    return sum(shares) / len(shares)
+            shares.setdefault(senses[i], []).append(sum(points) / len(points))
+    means = [sum(of_uses) / len(of_uses) for of_uses in shares.values()]
+    return sum(means) / len(means)
 
 
 def separation_cases(draw: Draw) -> Iterator[Case]:
+    hint = "Take the mean over the uses of each sense first, then the mean over the senses."
+    for rare in (2, 3):
+        for often in (4, 9):
+            senses = ["eaten"] * rare + ["heard"] * often
+            draw.shuffle(senses)
+            kind = "a sense that is used more often than the other"
+            yield Case(kind, (draw.normal(len(senses), 5), senses), {}, hint, False)
     hint = "A use that is the only one of its sense is left out of the mean."
     for _ in range(4):
         senses = ["eaten", "eaten", "heard", "eaten", "seen", "seen"]
@@ -148,14 +166,15 @@ class LayerMix(torch.nn.Module):
         self.weights = torch.nn.Parameter(torch.zeros(num_states))
         self.scale = torch.nn.Parameter(torch.ones(()))
 
-    def forward(self, states):
+    def forward(self, states, left_out=()):
         if len(states) != len(self.weights):
             raise ValueError
-        wide = self.weights.double()
+        kept = [number for number in range(len(states)) if number not in left_out]
+        wide = self.weights[kept].double()
         powers = (wide - wide.detach().max()).exp()
         total = 0.0
-        for power, state in zip(powers, states, strict=True):
-            total = total + self.scale * power / powers.sum() * state
+        for power, number in zip(powers, kept, strict=True):
+            total = total + self.scale * power / powers.sum() * states[number]
         return total.to(states[0].dtype)
 
 
@@ -167,14 +186,15 @@ def mix_with(LayerMix, weights, scale):
     return mix
 
 
-def mixed(LayerMix, weights, scale, states):
-    return mix_with(LayerMix, weights, scale)(states)
+def mixed(LayerMix, weights, scale, states, *left_out):
+    return mix_with(LayerMix, weights, scale)(states, *left_out)
 
 
-def mix_learned(LayerMix, weights, scale, states):
+def mix_learned(LayerMix, weights, scale, states, *left_out):
     """Gradients: of the states, of the scale and of the weights."""
     mix = mix_with(LayerMix, weights, scale)
-    gradients = with_gradients(mix, lambda *states: mix(list(states)), *states)[1]
+    call = lambda *states: mix(list(states), *left_out)
+    gradients = with_gradients(mix, call, *states)[1]
     return gradients[: len(states)], *gradients[len(states) :]
 
 
@@ -187,6 +207,13 @@ def mix_cases(draw: Draw, spread: float = 1.0, words: str = "") -> Iterator[Case
                 args = weights, draw.normal(dtype=dtype), states
                 kind = "a single state" if count == 1 else f"{count} states"
                 yield Case(f"{kind} in {name}{words}", args)
+        for count, left_out in ((2, (0,)), (3, (2,)), (5, (3, 1)), (6, (0, 1, 2, 4, 5))):
+            shape = draw.sizes(3)
+            states = [draw.normal(*shape, dtype=dtype) for _ in range(count)]
+            weights = draw.normal(count, dtype=dtype, scale=spread)
+            weights[left_out[0]] += 300 * spread  # the rest is nothing beside it
+            args = weights, draw.normal(dtype=dtype), states, left_out
+            yield Case(f"{len(left_out)} of {count} states left out in {name}{words}", args)
 
 
 def mix_edges(draw: Draw) -> Iterator[Case]:
@@ -449,22 +476,42 @@ ALIGNED = ("the list of input_ids", "the list of token_labels")
 Comparison("align_labels", align_cases, (align_labels,), ALIGNED)
 
 
-def word_guesses(logits, token_labels):
+def word_guesses(logits, token_labels, may_follow=None):
     guesses, right = [], 0
     for row, label in zip(logits.tolist(), token_labels):
         if label != IGNORE:
-            guesses.append(sorted(range(len(row)), key=row.__getitem__)[-1])
+            order = sorted(range(len(row)), key=row.__getitem__)
+            if guesses and may_follow is not None:
+                allowed = may_follow[guesses[-1]].tolist()
+                order = [guess for guess in order if allowed[guess]]
+            guesses.append(order[-1])
             right += guesses[-1] == label
     return guesses, right
 
 
 def guess_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind, T, L, share=0.5, scale=1.0, shift=0.0, dtype=DOUBLE):
+    def case(kind, T, L, share=0.5, scale=1.0, shift=0.0, dtype=DOUBLE, follow=()):
         logits = draw.normal(T, L, dtype=dtype, scale=scale) + shift
         best = logits.argmax(-1).tolist()
         labels = [draw.choice((guess, draw.randrange(L))) for guess in best]
         labels = [x if draw.random() < share else IGNORE for x in labels]
-        return Case(kind, (logits, [IGNORE, *labels[1:-1], IGNORE]), gradients=False)
+        args = logits, [IGNORE, *labels[1:-1], IGNORE], *follow
+        return Case(kind, args, gradients=False)
+
+    hint = "Go through the words from left to right, each after the guess before it."
+    for dtype, name in EXACT:
+        for L in (2, 3, 5, 7):
+            for allowed in (0.3, 0.7):
+                table = draw.mask(L, L, share=allowed)
+                kind = f"labels that may not follow each other, in {name}"
+                for about in ((0.8, 1.0, 0.0), (0.8, 9.0, -300.0)):
+                    one = case(kind, 12, L, *about, dtype, [table])
+                    yield Case(kind, one.args, hint=hint, gradients=False)
+    every = torch.ones(3, 3, dtype=torch.bool, device=draw.device)
+    yield case("labels that all may follow each other", 7, 3, 0.8, follow=[every])
+    chain = torch.eye(5, device=draw.device).roll(1, 1) > 0
+    yield case("labels each of which only one other may follow", 13, 5, 0.8, follow=[chain])
+    yield case("no word, and labels that may not follow each other", 7, 5, 0, follow=[chain])
 
     for dtype, name in EXACT:
         for _ in range(5):
@@ -631,9 +678,9 @@ Comparison("answer_or_none", null_cases, (answer,), ("the answer",), "answer", u
 # ---- Part 6: choices
 
 
-def scores_by(choice_logits, table, places, input_ids, attention_mask, token_type_ids):
-    """The table of scores, and the gradient of what scores them."""
-    T = input_ids.shape[2]
+def scores_by(choice_logits, table, places, input_ids, attention_mask, types, counts):
+    """The table of scores, the gradient of what scores them, and the texts it read."""
+    T, read = input_ids.shape[2], []
 
     def score(*given):
         if [(row.dim(), row.shape[-1]) for row in given] != [(2, T)] * 3:
@@ -641,36 +688,43 @@ def scores_by(choice_logits, table, places, input_ids, attention_mask, token_typ
         if [row.dtype for row in given] != [torch.int64, torch.bool, torch.int64]:
             raise Misuse("score must get ids, mask and types in the dtypes they have.")
         ids, mask, types = given
+        read.extend(ids.tolist())
         each = (leaf[ids] + 3 * types) * places
         return torch.where(mask, each, 0.1).sum(-1, keepdim=True)
 
     with torch.enable_grad():
         leaf = table.clone().requires_grad_()
-        found = choice_logits(score, input_ids, attention_mask, token_type_ids)
+        found = choice_logits(score, input_ids, attention_mask, types, counts)
         weights = torch.arange(1.0, found.numel() + 1, device=table.device)
-        loss = (found * weights.to(table).reshape(found.shape)).sum() + 0 * leaf.sum()
+        weights = weights.to(table).reshape(found.shape)
+        loss = (found * weights)[found.isfinite()].sum() + 0 * leaf.sum()
         loss.backward()  # across a bridge, too, it reaches what score keeps to itself
-    return found, leaf.grad
+    return found, leaf.grad, sorted(read)
 
 
-def choice_logits(score, input_ids, attention_mask, token_type_ids):
-    examples = []
-    for rows in zip(input_ids, attention_mask, token_type_ids):
-        choices = zip(*rows)
-        examples.append([score(*(row[None] for row in one))[0, 0] for one in choices])
-    return torch.stack([torch.stack(example) for example in examples])
+def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):
+    nothing, examples = torch.tensor(-math.inf, device=input_ids.device), []
+    for *rows, count in zip(input_ids, attention_mask, token_type_ids, counts.tolist()):
+        choices = [*zip(*rows)]
+        scores = [score(*(row[None] for row in one))[0, 0] for one in choices[:count]]
+        scores += [nothing.to(scores[0].dtype)] * (len(choices) - count)
+        examples.append(torch.stack(scores))
+    return torch.stack(examples)
 
 
 def choice_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind, B, C, T, dtype=DOUBLE):
+    def case(kind, B, C, T, dtype=DOUBLE, every=False):
         ids, mask = texts(draw, B, C * T).view(B, C, T), draw.mask(B, C, T)
         types = texts(draw, B, C * T, 4).view(B, C, T)
         table, places = draw.normal(30, dtype=dtype), draw.normal(T, dtype=dtype)
-        return Case(kind, (table, places, ids, mask, types))
+        counts = [C if every else draw.randint(1, C) for _ in range(B)]
+        counts = torch.tensor(counts, device=draw.device)
+        return Case(kind, (table, places, ids, mask, types, counts))
 
     for dtype, name in EXACT:
         for _ in range(4):
             yield case(f"sizes that all differ, in {name}", *draw.sizes(3), dtype)
+        yield case(f"choices that are all real, in {name}", *draw.sizes(3), dtype, True)
     for _ in range(2):
         B, C, T = draw.sizes(3)
         yield case("one example", 1, C, T)
@@ -684,22 +738,29 @@ def choice_cases(draw: Draw) -> Iterator[Case]:
         one = case("a choice without a real token", B, C, T)
         one.args[3][0, -1] = False
         yield one
-        table, _, *rows = case("", B, T, C).args
+        table, _, *rows, _ = case("", B, T, C).args
         turned = [row.transpose(1, 2) for row in rows]
-        yield Case("tables that were transposed", (table, draw.normal(T), *turned))
+        counts = torch.tensor([draw.randint(1, C) for _ in range(B)], device=draw.device)
+        args = table, draw.normal(T), *turned, counts
+        yield Case("tables that were transposed", args)
 
 
-CHOICES = ("the table of scores", "the gradient that reaches score")
+CHOICES = (
+    "the table of scores",
+    "the gradient that reaches score",
+    "the list of texts that score reads",
+)
 Comparison("choice_logits", choice_cases, (choice_logits,), CHOICES, use=scores_by)
 
 
-def choose(logits):
+def choose(logits, least=0.0):
     rows, best = [], []
     for row in logits:
         wide = row.double()
         powers = [(one - wide.detach().max()).exp() for one in wide]
         rows.append(torch.stack(powers) / sum(powers))
         best.append(max(range(len(row)), key=row.tolist().__getitem__))
+        best[-1] = -1 if rows[-1].detach().max() < least else best[-1]
     return torch.stack(rows).to(logits.dtype), torch.tensor(best, device=logits.device)
 
 
@@ -720,6 +781,21 @@ def choose_cases(draw: Draw) -> Iterator[Case]:
         apart = draw.normal(5, 4, dtype=dtype)
         apart[::2] -= 1000
         yield Case(f"one example far below another in {name}", (apart,))
+        for least in (0.35, 0.55, 0.9):
+            for shift in (0.0, -40.0):
+                made = draw.normal(13, draw.choice((2, 3, 5)), dtype=dtype, scale=2.0)
+                likely = made.double().softmax(1).amax(1)
+                made = made[(likely - least).abs() > 0.01] + shift
+                kind = f"probabilities above and below `least`, in {name}"
+                yield Case(kind, (made, least))
+        hint = "A probability that is exactly `least` is enough."
+        made = draw.normal(5, 1, dtype=dtype)
+        yield Case(f"one choice and a `least` of 1 in {name}", (made, 1.0), {}, hint)
+        real = torch.arange(6, device=draw.device) < torch.tensor([[2], [6], [1]]).to(
+            draw.device
+        )
+        made = draw.normal(3, 6, dtype=dtype).masked_fill(~real, -math.inf)
+        yield Case(f"places that hold no choice, in {name}", (made, 0.5))
     for dtype, name in HALVES:
         made = draw.normal(5, 6, dtype=dtype)
         yield Case(f"scores in {name}", (made,), gradients=False)

@@ -71,7 +71,9 @@ def normal(seed: int, *shape: int) -> torch.Tensor:
 
 
 @for_each("seed", range(4))
-def test_the_student_s_separation_is_the_library_s(answers, seed):
+def test_the_student_s_separation_is_the_library_s_of_senses_used_equally_often(
+    answers, seed
+):
     # "river" has no second use
     senses = ["fruit", "firm", "fruit", "river", "firm", "fruit", "firm"]
     vectors = normal(seed, 7, 3)
@@ -148,6 +150,7 @@ def test_the_student_s_choices_are_scored_as_the_library_scores_them(answers):
             ids,
             mask,
             types,
+            torch.tensor([3, 3]),
         )
         assert_near(mine, model(ids, mask, types), 1e-6, 1e-6)
 

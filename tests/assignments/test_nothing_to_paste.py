@@ -22,9 +22,6 @@ from course_tools.grading.assignments.release import assignments
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 1 / 3
 TO_VARY: dict[str, dict[str, float]] = {
-    "fine-tuning": dict.fromkeys(
-        ("cosine", "separate", "mix", "guess", "reshape", "choose"), 1.0
-    ),
     # what `course assemble` puts there, from assignments 1 and 2
     "capstone": {"blocks": 1.0},
 }

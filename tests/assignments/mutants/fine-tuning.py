@@ -76,6 +76,49 @@ COSINES = mutants_of(
         "hidden",
     ),
     (
+        "cosine_pasted",
+        "takes the book's cosine, which does not know what is in common",
+        ("vectors = vectors - common", "pass"),
+        "`common` is not used",
+        "visible",
+    ),
+    (
+        "cosine_without_the_mean_of_these",
+        "subtracts the mean of the vectors at hand",
+        ("vectors - common", "vectors - vectors.mean(0)"),
+        "Yours subtracts the mean of these vectors",
+        "visible",
+    ),
+    (
+        "common_subtracted_from_unit_vectors",
+        "divides by the lengths before it subtracts",
+        (
+            "vectors = vectors - common",
+            "unit = vectors / vectors.norm(dim=1, keepdim=True) - common\n"
+            "        return unit @ unit.T",
+        ),
+        "before you divide by the lengths",
+        "visible",
+    ),
+    (
+        "common_not_in_the_lengths",
+        "divides by the lengths that the vectors had",
+        (
+            "vectors = vectors - common",
+            "unit = (vectors - common) / vectors.norm(dim=1, keepdim=True)\n"
+            "        return unit @ unit.T",
+        ),
+        "The lengths are those of what is left",
+        "visible",
+    ),
+    (
+        "common_subtracted_in_place",
+        "subtracts from the caller's vectors",
+        ("vectors = vectors - common", "vectors -= common"),
+        "a vector in common",
+        "hidden",
+    ),
+    (
         "ready_made_cosine",
         "takes torch's own function",
         (
@@ -185,10 +228,24 @@ SEPARATION = mutants_of(
         "comparisons_pooled",
         "takes the share of all comparisons at once",
         (
-            "shares.append(right.mean())",
-            "shares.append(right.flatten())\n    shares = [torch.cat(shares).mean()]",
+            "shares.setdefault(sense, []).append(right.mean())",
+            "shares.setdefault(0, []).extend(right.flatten())",
         ),
-        "Take the share of each use first",
+        "You count all comparisons alike",
+        "visible",
+    ),
+    (
+        "separation_pasted",
+        "takes the mean over all uses, as the book does",
+        ("shares.setdefault(sense, [])", "shares.setdefault(0, [])"),
+        "so a sense counts as often as it is used",
+        "visible",
+    ),
+    (
+        "worst_sense_for_the_mean",
+        "gives the separation of the sense that is told apart worst",
+        ("torch.stack(means).mean()", "torch.stack(means).min()"),
+        "the separation",
         "visible",
     ),
     (
@@ -200,10 +257,10 @@ SEPARATION = mutants_of(
     ),
     (
         "lone_use_counts_nothing",
-        "divides by all uses, also by one that has no comparison",
-        ("torch.stack(shares).mean()", "torch.stack(shares).sum().div(len(senses))"),
+        "divides by the number of all senses, also of one whose only use has no comparison",
+        ("torch.stack(means).mean()", "torch.stack(means).sum().div(len({*senses}))"),
         "is left out of the mean",
-        "hidden",
+        "visible",
     ),
     (
         "ties_are_exact",
@@ -218,13 +275,18 @@ SEPARATION = mutants_of(
     ),
 )
 
+OUT = "out = torch.tensor([number in left_out for number in range(len(states))])"
+MASKED = (
+    "weights = self.weights.masked_fill(out.to(self.weights.device), -math.inf)\n"
+    "        shares = weights.softmax(dim=0)"
+)
 MIX = mutants_of(
     "mix",
     "layers-mix",
     (
         "mix_without_softmax",
         "uses the weights as they are",
-        ("self.weights.softmax(dim=0)", "self.weights"),
+        ("weights.softmax(dim=0)", "weights"),
         "the mix",
         "visible",
         "layers-learned",
@@ -232,10 +294,7 @@ MIX = mutants_of(
     (
         "mix_divides_by_the_sum",
         "makes the weights positive by one, and divides by their sum",
-        (
-            "self.weights.softmax(dim=0)",
-            "(self.weights + 1) / (self.weights + 1).sum()",
-        ),
+        ("weights.softmax(dim=0)", "(weights + 1) / (weights + 1).sum()"),
         "The shares are softmax(weights)",
         "visible",
         "layers-learned",
@@ -278,7 +337,7 @@ MIX = mutants_of(
     (
         "mix_is_a_sum",
         "forgets that the shares add up to 1",
-        ("self.weights.softmax(dim=0)", "len(states) * self.weights.softmax(dim=0)"),
+        ("weights.softmax(dim=0)", "len(states) * weights.softmax(dim=0)"),
         "That is the sum",
         "visible",
         "layers-learned",
@@ -286,7 +345,7 @@ MIX = mutants_of(
     (
         "mix_by_sigmoids",
         "gives each weight a sigmoid of its own",
-        ("self.weights.softmax(dim=0)", "2 * self.weights.sigmoid() / len(states)"),
+        ("weights.softmax(dim=0)", "2 * weights.sigmoid() / len(states)"),
         "The shares are softmax(weights)",
         "visible",
         "layers-learned",
@@ -314,19 +373,72 @@ MIX = mutants_of(
         "states_that_do_not_fit",
         "lets zip stop at the shorter list",
         (
-            '            raise ValueError(f"{len(states)} states, but {len(self.weights)} weights")',
-            "            pass",
+            '            raise ValueError(f"{len(states)} states, but {len(self.weights)} weights")\n'
+            f"        {OUT}",
+            "            pass\n        " + OUT.replace("states", "self.weights"),
         ),
         "layers would be lost in silence",
         "visible",
     ),
     (
+        "mix_pasted",
+        "mixes all states, as the book does",
+        (OUT, "out = torch.zeros(len(states), dtype=torch.bool)"),
+        "`left_out` is not used",
+        "visible",
+        "layers-learned",
+    ),
+    (
+        "shares_of_the_others_as_they_were",
+        "takes the states out after the softmax",
+        (MASKED, "shares = self.weights.softmax(dim=0) * ~out.to(self.weights.device)"),
+        "The shares of the others must add up to 1 again",
+        "visible",
+        "layers-learned",
+    ),
+    (
+        "left_out_kept",
+        "mixes the states that are to be left out",
+        ("number in left_out for", "bool(left_out) and number not in left_out for"),
+        "Yours mixes the states that are to be left out",
+        "visible",
+        "layers-learned",
+    ),
+    (
+        "left_out_weight_of_zero",
+        "sets the weights of what is left out to 0, which is a share",
+        ("device), -math.inf)", "device), 0.0)"),
+        "the mix that leaves out number 1",
+        "visible",
+        "layers-learned",
+    ),
+    (
+        "weights_changed_for_good",
+        "writes into the parameter, so that what was left out once is never back",
+        (
+            MASKED,
+            "self.weights.data.masked_fill_(out.to(self.weights.device), -math.inf)\n"
+            "        shares = self.weights.softmax(dim=0)",
+        ),
+        "do not write into self.weights",
+        "visible",
+    ),
+    (
+        "shares_of_the_others_divided_by_their_sum",
+        "takes the softmax over all and divides by the sum of what is left, which may be 0",
+        (
+            MASKED,
+            "shares = self.weights.softmax(dim=0) * ~out.to(self.weights.device)\n"
+            "        shares = shares / shares.sum()",
+        ),
+        "states left out in",
+        "hidden",
+        "layers-learned",
+    ),
+    (
         "softmax_by_hand_overflows",
         "takes exponentials of the weights as they are",
-        (
-            "self.weights.softmax(dim=0)",
-            "self.weights.exp() / self.weights.exp().sum()",
-        ),
+        ("weights.softmax(dim=0)", "weights.exp() / weights.exp().sum()"),
         "large weights",
         "hidden",
     ),
@@ -338,7 +450,7 @@ LEARNED = mutants_of(
     (
         "weights_read_by_data",
         "reads the weights past autograd",
-        ("self.weights.softmax(dim=0)", "self.weights.data.softmax(dim=0)"),
+        ("weights.softmax(dim=0)", "weights.data.softmax(dim=0)"),
         "No gradient reaches `weights`",
         "visible",
     ),
@@ -353,8 +465,8 @@ LEARNED = mutants_of(
         "mix_under_no_grad",
         "mixes without gradients",
         (
-            "    def forward(self, states):",
-            "    @torch.no_grad()\n    def forward(self, states):",
+            "    def forward(self, states, left_out=()):",
+            "    @torch.no_grad()\n    def forward(self, states, left_out=()):",
         ),
         "No gradient reaches the parameters",
         "visible",
@@ -860,16 +972,19 @@ GUESS = mutants_of(
         "visible",
     ),
     (
-        "argmax_over_tokens",
-        "takes the greatest logit of each label",
-        ("argmax(dim=-1)", "argmax(dim=0)"),
+        "logits_of_all_words_averaged",
+        "gives each word the label that suits all of them best",
+        (
+            "in logits[places]:",
+            "in logits[places].mean(dim=0, keepdim=True).expand(len(places), -1):",
+        ),
         "the guesses",
         "visible",
     ),
     (
         "smallest_logit_wins",
         "takes the smallest logit",
-        ("argmax(dim=-1)", "argmin(dim=-1)"),
+        ("row.argmax()", "row.argmin()"),
         "The greatest logit wins",
         "visible",
     ),
@@ -892,6 +1007,72 @@ GUESS = mutants_of(
         ),
         "Compare each guess with the label of its own token",
         "visible",
+    ),
+    (
+        "guesses_pasted",
+        "takes the greatest logit of each word, as the book does",
+        ("if guesses and may_follow is not None:", "if False:"),
+        "`may_follow` is not used",
+        "visible",
+    ),
+    (
+        "may_follow_read_by_columns",
+        "asks what the label before may stand behind",
+        ("may_follow[guesses[-1]]", "may_follow[:, guesses[-1]]"),
+        "yours reads its columns",
+        "visible",
+    ),
+    (
+        "follows_the_true_label",
+        "goes by the true label of the word before",
+        (
+            "may_follow[guesses[-1]]",
+            "may_follow[token_labels[places[len(guesses) - 1]]]",
+        ),
+        "nobody tells you its true label",
+        "visible",
+    ),
+    (
+        "follows_the_token_before",
+        "goes by the guess at the token before, which may be a piece of a word",
+        (
+            "may_follow[guesses[-1]]",
+            "may_follow[logits[places[len(guesses)] - 1].argmax()]",
+        ),
+        "not by that at the token before",
+        "visible",
+    ),
+    (
+        "follows_what_it_would_have_guessed",
+        "goes by the greatest logit of the word before, though that was not allowed",
+        (
+            "may_follow[guesses[-1]]",
+            "may_follow[logits[places[len(guesses) - 1]].argmax()]",
+        ),
+        "which may not be its greatest logit",
+        "visible",
+    ),
+    (
+        "first_word_follows_label_0",
+        "lets the first word follow the label 0",
+        (
+            "if guesses and may_follow is not None:\n"
+            "            row = row.masked_fill(~may_follow[guesses[-1]], -math.inf)",
+            "if may_follow is not None:\n"
+            "            row = row.masked_fill(~may_follow[guesses[-1] if guesses else 0], -math.inf)",
+        ),
+        "The first word may have any label",
+        "visible",
+    ),
+    (
+        "forbidden_logits_times_zero",
+        "multiplies what is forbidden by 0, which beats negative logits",
+        (
+            "row = row.masked_fill(~may_follow[guesses[-1]], -math.inf)",
+            "row = row * may_follow[guesses[-1]]",
+        ),
+        "labels that may not follow each other",
+        "hidden",
     ),
 )
 
@@ -1190,21 +1371,71 @@ NULL = mutants_of(
     ),
 )
 
-RESHAPE = "rows = [given.reshape(B * C, T) for given in (input_ids, attention_mask, token_type_ids)]"
+REAL = "real = torch.arange(C, device=counts.device) < counts[:, None]  # [B, C]"
+RESHAPE = "rows = [given[real] for given in (input_ids, attention_mask, token_type_ids)]  # [N, T]"
+TABLE = """table = scores.new_full(real.shape, -math.inf)
+    table[real] = scores.squeeze(1)
+    return table"""
 RESHAPED = mutants_of(
     "reshape",
     "choices-logits",
     (
+        "choices_pasted",
+        "reads every choice and lays the scores back, as the book does",
+        (REAL, "real = counts[:, None] >= torch.zeros(C, device=counts.device)"),
+        "The places that hold no choice must get the score -inf",
+        "visible",
+    ),
+    (
+        "all_read_and_masked_afterwards",
+        "scores everything, and then covers what is no choice",
+        (
+            f"{RESHAPE}\n    scores = score(*rows)  # [N, 1]\n    {TABLE}",
+            "rows = [given.flatten(0, 1) for given in (input_ids, attention_mask, token_type_ids)]\n"
+            "    return score(*rows).view(real.shape).masked_fill(~real, -math.inf)",
+        ),
+        "Each real one is read once, and no other",
+        "visible",
+    ),
+    (
+        "no_choice_scores_zero",
+        "gives 0 to what is no choice",
+        ("-math.inf", "0.0"),
+        "It must be -inf",
+        "visible",
+    ),
+    (
+        "last_choices_taken_for_real",
+        "believes that the filling stands in front",
+        (
+            REAL,
+            REAL.replace("<", ">=").replace("counts[:, None]", "C - counts[:, None]"),
+        ),
+        "yours takes the last",
+        "visible",
+    ),
+    (
+        "one_choice_too_many",
+        "counts from 0 to the number itself",
+        (" < counts", " <= counts"),
+        "the table of scores is wrong",
+        "visible",
+    ),
+    (
         "choices_laid_back_in_the_wrong_order",
         "lays the scores back choice by choice",
-        ("return score(*rows).reshape(B, C)", "return score(*rows).reshape(C, B).T"),
-        "reshape to [B, C], not to [C, B]",
+        (
+            TABLE,
+            "table = scores.new_full(real.T.shape, -math.inf)\n"
+            "    table[real.T] = scores.squeeze(1)\n    return table.T",
+        ),
+        "laid back choice by choice",
         "visible",
     ),
     (
         "choices_laid_out_in_the_wrong_order",
         "lays the texts out choice by choice",
-        (RESHAPE, RESHAPE.replace("given.reshape", "given.transpose(0, 1).reshape")),
+        (RESHAPE, RESHAPE.replace("given[real]", "given.transpose(0, 1)[real.T]")),
         "The texts are laid out choice by choice",
         "visible",
     ),
@@ -1213,15 +1444,20 @@ RESHAPED = mutants_of(
         "lays masks and segment ids out in another order than texts",
         (
             RESHAPE,
-            "rows = [input_ids.reshape(B * C, T)] + [x.transpose(0, 1).reshape(B * C, T) for x in (attention_mask, token_type_ids)]",
+            "rows = [input_ids[real]] + [x.transpose(0, 1)[real.T] for x in (attention_mask, token_type_ids)]",
         ),
         "Masks and segment ids are laid out in another order",
         "visible",
     ),
     (
         "texts_torn_apart",
-        "exchanges positions and choices before it flattens",
-        (RESHAPE, RESHAPE.replace("given.reshape", "given.transpose(1, 2).reshape")),
+        "exchanges positions and choices before it lays them out",
+        (
+            RESHAPE,
+            RESHAPE.replace(
+                "given[real]", "given.transpose(1, 2).reshape(given.shape)[real]"
+            ),
+        ),
         "it was torn apart",
         "visible",
     ),
@@ -1229,9 +1465,9 @@ RESHAPED = mutants_of(
         "one_long_text",
         "joins the choices of an example to one text",
         (
-            RESHAPE + "\n    return score(*rows).reshape(B, C)",
-            "rows = [given.reshape(B, C * T) for given in (input_ids, attention_mask, token_type_ids)]\n"
-            "    return score(*rows).expand(B, C)",
+            f"{RESHAPE}\n    scores = score(*rows)  # [N, 1]\n    {TABLE}",
+            "rows = [given.flatten(1) for given in (input_ids, attention_mask, token_type_ids)]\n"
+            "    return score(*rows).expand(-1, C)",
         ),
         "texts one below the other",
         "visible",
@@ -1239,44 +1475,35 @@ RESHAPED = mutants_of(
     (
         "choices_without_a_mask",
         "passes a mask of ones on",
-        (
-            "return score(*rows).reshape(B, C)",
-            "return score(rows[0], torch.ones_like(rows[1]), rows[2]).reshape(B, C)",
-        ),
+        ("score(*rows)", "score(rows[0], torch.ones_like(rows[1]), rows[2])"),
         "The attention_mask does not reach score",
         "visible",
     ),
     (
         "choices_without_segments",
         "passes segment ids of zeros on",
-        (
-            "return score(*rows).reshape(B, C)",
-            "return score(rows[0], rows[1], torch.zeros_like(rows[2])).reshape(B, C)",
-        ),
+        ("score(*rows)", "score(rows[0], rows[1], torch.zeros_like(rows[2]))"),
         "The token_type_ids do not reach score",
         "visible",
     ),
     (
         "scores_not_laid_back",
         "returns one column",
-        ("return score(*rows).reshape(B, C)", "return score(*rows)"),
+        (TABLE, "return scores"),
         "must have shape [3, 4]",
         "visible",
     ),
     (
         "probabilities_for_logits_of_choices",
         "returns probabilities",
-        (
-            "return score(*rows).reshape(B, C)",
-            "return score(*rows).reshape(B, C).softmax(dim=1)",
-        ),
+        ("return table", "return table.softmax(dim=1)"),
         "Give the scores as they are",
         "visible",
     ),
     (
-        "four_choices_typed_in",
-        "lays four choices back, however many there are",
-        ("reshape(B, C)", "reshape(-1, 4)"),
+        "five_choices_typed_in",
+        "lays five choices at most back, however many there are",
+        ("C = input_ids.shape[1]", "C = min(input_ids.shape[1], 5)"),
         "choice_logits raises",
         "hidden",
     ),
@@ -1309,7 +1536,7 @@ CHOOSE = mutants_of(
     (
         "best_example_of_each_choice",
         "takes the best example of each choice",
-        ("argmax(dim=1)", "argmax(dim=0)"),
+        ("torch.where(sure, best, -1)", "logits.argmax(dim=0)"),
         "the row of best choices",
         "visible",
     ),
@@ -1321,6 +1548,34 @@ CHOOSE = mutants_of(
             "logits.exp() / logits.exp().sum(dim=1, keepdim=True)",
         ),
         "large scores",
+        "hidden",
+    ),
+    (
+        "choose_pasted",
+        "always answers",
+        ("torch.where(sure, best, -1)", "best"),
+        "`least` is not used",
+        "visible",
+    ),
+    (
+        "least_score_for_least_probability",
+        "compares scores with `least`",
+        ("probabilities.amax(dim=1) >= least", "logits.amax(dim=1) >= least"),
+        "Compare the probability of the best choice with `least`",
+        "visible",
+    ),
+    (
+        "answers_where_it_is_not_sure",
+        "leaves those out that are sure",
+        ("(sure, best, -1)", "(sure & (least > 0), -1, best)"),
+        "Upside down",
+        "visible",
+    ),
+    (
+        "least_itself_not_enough",
+        "wants more than `least`",
+        ("amax(dim=1) >= least", "amax(dim=1) > least"),
+        "A probability that is exactly `least` is enough",
         "hidden",
     ),
 )
@@ -1796,7 +2051,8 @@ RIGHT_ANSWERS = [
         "senses_by_loops",
         "compares pair by pair, with itertools and numbers of Python",
         {
-            "cosine": """def cosines(vectors):
+            "cosine": """def cosines(vectors, common=None):
+    vectors = vectors - (torch.zeros_like(vectors[0]) if common is None else common)
     return torch.einsum("id,jd->ij", *[torch.nn.functional.normalize(vectors, dim=-1, eps=0)] * 2)""",
             "means": """def within_and_between(vectors, senses):
     import itertools
@@ -1807,7 +2063,16 @@ RIGHT_ANSWERS = [
     return statistics.fmean(within), statistics.fmean(between)""",
             "separate": """def separation(vectors, senses):
     table, uses = cosines(vectors.double()).tolist(), range(len(senses))
-    shares = []
+    means = []
+    for sense in {*senses}:
+        own = [share for use, share in zip(uses, of_uses(table, senses)) if senses[use] == sense]
+        if len(own) > 1:
+            means.append(sum(own) / len(own))
+    return sum(means) / len(means)
+
+
+def of_uses(table, senses):
+    uses, shares = range(len(senses)), []
     for i in uses:
         points = []
         for j in uses:
@@ -1815,9 +2080,8 @@ RIGHT_ANSWERS = [
                 if j != i and senses[j] == senses[i] and senses[k] != senses[i]:
                     lead = table[i][j] - table[i][k]
                     points.append(0.5 if abs(lead) <= 1e-6 else float(lead > 0))
-        if points:
-            shares.append(sum(points) / len(points))
-    return sum(shares) / len(shares)""",
+        shares.append(sum(points) / max(len(points), 1))
+    return shares""",
         },
     ),
     RightAnswer(
@@ -1834,8 +2098,9 @@ RIGHT_ANSWERS = [
     points = (lead.sign() * (lead.abs() > 1e-6) + 1) / 2
     counted = own[:, :, None] & ~same[:, None, :]
     total = counted.sum((1, 2))
-    share = (points * counted).sum((1, 2))[total > 0] / total[total > 0]
-    return float(share.mean())"""
+    share = (points * counted).sum((1, 2)) / total.clamp(min=1)
+    weight = same.double().sum(1).reciprocal() * (total > 0)
+    return float((share * weight).sum() / weight.sum())"""
         },
     ),
     RightAnswer(
@@ -1848,11 +2113,12 @@ RIGHT_ANSWERS = [
         self.scale = torch.nn.Parameter(torch.tensor(1.0))
         self.register_parameter("weights", torch.nn.Parameter(torch.zeros(num_states)))
 
-    def forward(self, states):
+    def forward(self, states, left_out=None):
         if len(self.weights) != len(states):
             raise ValueError("one state for each weight")
-        shares = torch.softmax(self.weights, 0)
-        return torch.einsum("l,lbtd->btd", shares, torch.stack(list(states))) * self.scale"""
+        kept = sorted({*range(len(states))} - {*(left_out or [])})
+        shares = torch.softmax(self.weights[kept], 0)
+        return torch.einsum("l,lbtd->btd", shares, torch.stack([states[n] for n in kept])) * self.scale"""
         },
     ),
     RightAnswer(
@@ -1911,11 +2177,15 @@ def text_features(encoder, batches, special_ids):
     flat = [(cls_id, IGNORE)] + flat[: max_length - 2] + [(sep_id, IGNORE)]
     ids, marks = map(list, zip(*flat))
     return ids, marks""",
-            "guess": """def word_guesses(logits, token_labels):
+            "guess": """def word_guesses(logits, token_labels, may_follow=None):
     truth = torch.tensor(token_labels, device=logits.device)
     kept = truth != -100
-    best = logits.max(dim=1).indices[kept]
-    return best.tolist(), int((best == truth[kept]).sum())""",
+    barred = torch.zeros(1, dtype=torch.bool, device=logits.device)
+    best = []
+    for scores in logits[kept]:
+        best.append(int(scores.masked_fill(barred, float("-inf")).max(dim=0).indices))
+        barred = barred if may_follow is None else may_follow[best[-1]].logical_not()
+    return best, int((truth.new_tensor(best) == truth[kept]).sum())""",
         },
     ),
     RightAnswer(
@@ -1950,23 +2220,31 @@ def text_features(encoder, batches, special_ids):
         "choices_one_by_one",
         "asks for each choice in a call of its own",
         {
-            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids):
+            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):
     columns = []
     for c in range(input_ids.size(1)):
-        columns.append(score(input_ids[:, c], attention_mask[:, c], token_type_ids[:, c]))
-    return torch.cat(columns, dim=1)""",
-            "choose": """def choose(logits):
+        has = counts > c
+        column = torch.full((len(counts),), float("-inf"), device=counts.device)
+        if has.any():
+            found = score(input_ids[has, c], attention_mask[has, c], token_type_ids[has, c])
+            column = column.to(found.dtype).masked_scatter(has, found)
+        columns.append(column.to(columns[0].dtype) if columns else column)
+    return torch.stack(columns, dim=1)""",
+            "choose": """def choose(logits, least=0.0):
     probabilities = (logits - logits.logsumexp(-1, keepdim=True)).exp()
-    return probabilities, logits.max(dim=-1)[1]""",
+    best = logits.max(dim=-1)[1]
+    return probabilities, best.masked_fill(probabilities.max(dim=-1)[0] < least, -1)""",
         },
     ),
     RightAnswer(
         "choices_flattened",
         "flattens, and lays back with unflatten",
         {
-            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids):
-    scores = score(input_ids.flatten(0, 1), attention_mask.flatten(0, 1), token_type_ids.flatten(0, 1))
-    return scores.squeeze(-1).unflatten(0, input_ids.shape[:2])"""
+            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):
+    B, C, _ = input_ids.shape
+    places = torch.cat([b * C + torch.arange(n, device=counts.device) for b, n in enumerate(counts.tolist())])
+    scores = score(*[x.flatten(0, 1)[places] for x in (input_ids, attention_mask, token_type_ids)])
+    return scores.new_full((B * C,), -math.inf).index_copy(0, places, scores.flatten()).unflatten(0, (B, C))"""
         },
     ),
     RightAnswer(

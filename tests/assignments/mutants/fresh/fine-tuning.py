@@ -180,8 +180,8 @@ SENSES = [
         (
             "separation_single_use_counts_one_half",
             "gives a use that is the only one of its sense the share 0.5",
-            "            shares.append(right.mean())",
-            "            shares.append(right.mean())\n        else:\n            shares.append(table.new_tensor(0.5))",
+            "            shares.setdefault(sense, []).append(right.mean())",
+            "            shares.setdefault(sense, []).append(right.mean())\n        else:\n            shares[sense] = [table.new_tensor(0.5)]",
         ),
         (
             "separation_nobody_is_compared_with_a_single_use",
@@ -190,10 +190,10 @@ SENSES = [
             "if other != sense and senses.count(other) > 1]",
         ),
         (
-            "separation_mean_of_senses",
-            "takes the mean of each sense, and then the mean of these",
-            "    return torch.stack(shares).mean().item()",
-            "    names = [s for s in senses if senses.count(s) > 1]\n    means = [torch.stack([x for x, n in zip(shares, names) if n == s]).mean() for s in dict.fromkeys(names)]\n    return torch.stack(means).mean().item()",
+            "separation_mean_of_uses",
+            "takes the mean over all uses at once",
+            "    means = [torch.stack(of_uses).mean() for of_uses in shares.values()]",
+            "    means = [share for of_uses in shares.values() for share in of_uses]",
         ),
         (
             "separation_against_the_next_sense_only",
@@ -211,26 +211,26 @@ LAYERS = [
         (
             "mix_exponentials_overflow",
             "writes the softmax out without subtracting the maximum",
-            "        shares = self.weights.softmax(dim=0)",
-            "        shares = self.weights.exp() / self.weights.exp().sum()",
+            "        shares = weights.softmax(dim=0)",
+            "        shares = weights.exp() / weights.exp().sum()",
         ),
         (
             "mix_weights_clamped",
             "clamps the weights to -10 and 10 before the softmax",
-            "self.weights.softmax(dim=0)",
-            "self.weights.clamp(-10, 10).softmax(dim=0)",
+            "weights.softmax(dim=0)",
+            "weights.clamp(-10, 10).softmax(dim=0)",
         ),
         (
             "mix_softmax_in_float32",
             "computes the shares in float32 where all else is float64",
-            "self.weights.softmax(dim=0)",
-            "self.weights.float().softmax(dim=0)",
+            "weights.softmax(dim=0)",
+            "weights.float().softmax(dim=0)",
         ),
         (
             "mix_shares_plus_epsilon",
             "adds 1e-6 to the sum of the exponentials",
-            "        shares = self.weights.softmax(dim=0)",
-            "        shares = (self.weights - self.weights.max()).exp()\n        shares = shares / (shares.sum() + 1e-6)",
+            "        shares = weights.softmax(dim=0)",
+            "        shares = (weights - weights.max()).exp()\n        shares = shares / (shares.sum() + 1e-6)",
         ),
     ),
     *fresh(
@@ -621,20 +621,20 @@ LABELS = [
         (
             "guesses_after_a_sigmoid",
             "compares sigmoids, which are all 1 for great logits",
-            "logits[places].argmax",
-            "logits[places].sigmoid().argmax",
+            "row.argmax()",
+            "row.sigmoid().argmax()",
         ),
         (
             "guesses_start_from_zero",
             "looks for a logit above 0, so a row of negative ones gives label 0",
-            "logits[places].argmax",
-            "logits[places].clamp(min=0).argmax",
+            "row.argmax()",
+            "row.clamp(min=0).argmax()",
         ),
         (
             "guesses_after_a_softmax",
             "compares probabilities, which are 0 or equal where logits still differ",
-            "logits[places].argmax",
-            "logits[places].softmax(dim=-1).argmax",
+            "row.argmax()",
+            "row.softmax(dim=-1).argmax()",
         ),
     ),
     *fresh(
@@ -644,14 +644,14 @@ LABELS = [
         (
             "guesses_no_words_raises",
             "stacks the rows of the words, and there may be none",
-            "    guesses = logits[places].argmax(dim=-1).tolist()",
-            "    guesses = torch.stack([logits[place] for place in places]).argmax(dim=-1).tolist()",
+            "in logits[places]:",
+            "in torch.stack([logits[place] for place in places]):",
         ),
         (
             "guesses_one_word_squeezed",
             "squeezes, so that one word gives a number and no list",
-            "logits[places].argmax(dim=-1).tolist()",
-            "logits[places].argmax(dim=-1).squeeze().tolist()",
+            "in logits[places]:",
+            "in logits[places].squeeze():",
         ),
     ),
 ]
@@ -795,9 +795,8 @@ SPANS = [
         ),
     ),
 ]
-ROWS = "    return score(*rows).reshape(B, C)"
-FLAT = "    rows = [given.reshape(B * C, T) for given in (input_ids, attention_mask, token_type_ids)]"
-CHOOSE = "    return logits.softmax(dim=1), logits.argmax(dim=1)"
+ROWS = "    scores = score(*rows)  # [N, 1]"
+CHOOSE = "    probabilities, best = logits.softmax(dim=1), logits.argmax(dim=1)"
 CHOICES = [
     *fresh(
         "hard-wired",
@@ -806,8 +805,8 @@ CHOICES = [
         (
             "choices_are_four",
             "lays the scores back in rows of four, as in SWAG",
-            ".reshape(B, C)",
-            ".reshape(-1, 4)",
+            "new_full(real.shape,",
+            "new_full((len(real), 4),",
         ),
         (
             "choices_with_two_segments",
@@ -823,14 +822,14 @@ CHOICES = [
         (
             "choices_by_view",
             "uses view, which fails on a table that was sliced or transposed",
-            "given.reshape(B * C, T)",
-            "given.view(B * C, T)",
+            "given[real]",
+            "given.view(-1, given.shape[2])[real.flatten()]",
         ),
         (
-            "choices_scores_squeezed",
-            "squeezes the scores of each choice, which fails for one example",
-            ROWS,
-            "    return torch.stack([score(*(given[:, c] for given in (input_ids, attention_mask, token_type_ids))).squeeze() for c in range(C)], dim=1)",
+            "choices_scores_as_numbers",
+            "squeezes the scores into plain numbers, which no gradient knows",
+            "scores.squeeze(1)",
+            "scores.squeeze().tolist()",
         ),
         (
             "choices_mask_as_numbers",
@@ -849,7 +848,7 @@ CHOICES = [
             "choices_nothing_real_scores_zero",
             "gives choices without a real token the score 0",
             ROWS,
-            "    return (score(*rows) * rows[1].any(dim=1, keepdim=True)).reshape(B, C)",
+            "    scores = score(*rows) * rows[1].any(dim=1, keepdim=True)",
         ),
     ),
     *fresh(
@@ -860,13 +859,13 @@ CHOICES = [
             "choices_without_gradient",
             "scores under no_grad, so that no choice can be learned",
             ROWS,
-            "    with torch.no_grad():\n        return score(*rows).reshape(B, C)",
+            "    with torch.no_grad():\n        scores = score(*rows)",
         ),
         (
             "choices_gradient_of_the_first_only",
-            "lets the gradient into the first choice only",
+            "lets the gradient into the first text only",
             ROWS,
-            "    scores = score(*rows).reshape(B, C)\n    return torch.cat([scores[:, :1], scores[:, 1:].detach()], dim=1)",
+            "    scores = score(*rows)\n    scores = torch.cat([scores[:1], scores[1:].detach()])",
         ),
     ),
     *fresh(
@@ -876,8 +875,8 @@ CHOICES = [
         (
             "choices_in_float32",
             "returns float32, whatever score gives",
-            ".reshape(B, C)",
-            ".reshape(B, C).float()",
+            "return table",
+            "return table.float()",
         ),
     ),
     *fresh(
@@ -888,7 +887,7 @@ CHOICES = [
             "choose_exponentials_overflow",
             "writes the softmax out without subtracting the maximum",
             CHOOSE,
-            "    return logits.exp() / logits.exp().sum(dim=1, keepdim=True), logits.argmax(dim=1)",
+            "    probabilities, best = logits.exp() / logits.exp().sum(dim=1, keepdim=True), logits.argmax(dim=1)",
         ),
         (
             "choose_softmax_in_float32",
@@ -906,7 +905,7 @@ CHOICES = [
             "choose_maximum_of_the_table",
             "subtracts the maximum of the whole table, so a row far below it is 0 / 0",
             CHOOSE,
-            "    e = (logits - logits.max()).exp()\n    return e / e.sum(dim=1, keepdim=True), logits.argmax(dim=1)",
+            "    e = (logits - logits.max()).exp()\n    probabilities, best = e / e.sum(dim=1, keepdim=True), logits.argmax(dim=1)",
         ),
     ),
     *fresh(
@@ -943,9 +942,9 @@ CHOICES = [
         "choose",
         (
             "choose_squeezes_one_example",
-            "squeezes topk's column, so that one example gives a number",
-            "logits.argmax(dim=1)",
-            "logits.topk(1, dim=1).indices.squeeze()",
+            "squeezes the row of best choices, so that one example gives a number",
+            "torch.where(sure, best, -1)",
+            "torch.where(sure, best, -1).squeeze()",
         ),
     ),
 ]
@@ -1224,7 +1223,9 @@ RIGHT_ANSWERS = [
         "right_in_plain_loops",
         "goes through uses, texts, words and choices one by one, in plain Python",
         {
-            "cosine": """def cosines(vectors):
+            "cosine": """def cosines(vectors, common=None):
+    if common is not None:
+        vectors = torch.stack([vector - common for vector in vectors])
     lengths = torch.linalg.vector_norm(vectors, dim=-1)
     rows = []
     for u, length in zip(vectors, lengths):
@@ -1243,7 +1244,7 @@ RIGHT_ANSWERS = [
 """,
             "separate": """def separation(vectors, senses):
     table = cosines(vectors.to(torch.float64)).tolist()
-    total, uses = 0.0, 0
+    totals, uses = {}, {}
     for i, row in enumerate(table):
         points, comparisons = 0.0, 0
         for j, near in enumerate(row):
@@ -1255,9 +1256,10 @@ RIGHT_ANSWERS = [
                 comparisons += 1
                 points += 0.5 if abs(near - far) < 1e-6 else float(near > far)
         if comparisons:
-            total += points / comparisons
-            uses += 1
-    return total / uses
+            sense = senses[i]
+            totals[sense] = totals.get(sense, 0.0) + points / comparisons
+            uses[sense] = uses.get(sense, 0) + 1
+    return sum(totals[sense] / uses[sense] for sense in totals) / len(totals)
 """,
             "pool": """def mean_pool(hidden, input_ids, attention_mask, special_ids):
     pooled = []
@@ -1266,21 +1268,25 @@ RIGHT_ANSWERS = [
         pooled.append(states[places].mean(dim=0) if places else torch.zeros_like(states[0]))
     return torch.stack(pooled)
 """,
-            "guess": """def word_guesses(logits, token_labels):
+            "guess": """def word_guesses(logits, token_labels, may_follow=None):
     guesses, right = [], 0
     for row, label in zip(logits.tolist(), token_labels):
         if label == IGNORE:
             continue
-        guess = max(range(len(row)), key=row.__getitem__)
+        allowed = range(len(row))
+        if guesses and may_follow is not None:
+            allowed = [b for b in allowed if may_follow[guesses[-1], b]]
+        guess = max(allowed, key=row.__getitem__)
         guesses.append(guess)
         right += int(guess == label)
     return guesses, right
 """,
-            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids):
-    columns = []
-    for c in range(input_ids.shape[1]):
-        columns.append(score(input_ids[:, c], attention_mask[:, c], token_type_ids[:, c]))
-    return torch.cat(columns, dim=1)
+            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):
+    rows = []
+    for ids, mask, types, count in zip(input_ids, attention_mask, token_type_ids, counts.tolist()):
+        found = score(ids[:count], mask[:count], types[:count]).squeeze(-1)
+        rows.append(torch.nn.functional.pad(found, (0, len(ids) - count), value=-math.inf))
+    return torch.stack(rows)
 """,
         },
     ),
@@ -1288,7 +1294,8 @@ RIGHT_ANSWERS = [
         "right_in_whole_tables",
         "computes with tables and masks, without any loop",
         {
-            "cosine": """def cosines(vectors):
+            "cosine": """def cosines(vectors, common=None):
+    vectors = vectors if common is None else vectors.sub(common[None])
     return torch.einsum("nd,md->nm", *[torch.nn.functional.normalize(vectors, dim=1, eps=0.0)] * 2)
 """,
             "means": """def within_and_between(vectors, senses):
@@ -1309,7 +1316,10 @@ RIGHT_ANSWERS = [
     counted = (own[:, :, None] & ~same[:, None, :]).double()
     points = torch.where(lead.abs() < 1e-6, 0.5, (lead > 0).double()) * counted
     asked = counted.sum(dim=(1, 2))
-    return (points.sum(dim=(1, 2))[asked > 0] / asked[asked > 0]).mean().item()
+    shares = points.sum(dim=(1, 2))[asked > 0] / asked[asked > 0]
+    of_sense = torch.nn.functional.one_hot(numbers[asked > 0]).double()
+    means = shares @ of_sense / of_sense.sum(dim=0)  # nan for a sense that is used once
+    return means.nanmean().item()
 """,
             "mix": """class LayerMix(torch.nn.Module):
     def __init__(self, num_states):
@@ -1317,10 +1327,13 @@ RIGHT_ANSWERS = [
         self.scale = torch.nn.Parameter(torch.tensor(1.0))
         self.weights = torch.nn.Parameter(torch.full((num_states,), 0.0))
 
-    def forward(self, states):
+    def forward(self, states, left_out=()):
         if len(states) > self.weights.numel() or len(states) < self.weights.numel():
             raise ValueError("one weight for each state, please")
-        shares = torch.nn.functional.softmax(self.weights, dim=-1)
+        far = torch.zeros_like(self.weights)
+        for number in left_out:
+            far[number] = -torch.inf
+        shares = torch.nn.functional.softmax(self.weights + far, dim=-1)
         return torch.einsum("l,lbtd->btd", self.scale * shares, torch.stack(list(states)))
 """,
             "pool": """def mean_pool(hidden, input_ids, attention_mask, special_ids):
@@ -1347,10 +1360,12 @@ RIGHT_ANSWERS = [
     first, last = divmod(scores.argmax().item(), T)
     return first, last, scores[first, last].item()
 """,
-            "choose": """def choose(logits):
+            "choose": """def choose(logits, least=0):
     shifted = logits - logits.amax(dim=1, keepdim=True)
     powers = shifted.exp()
-    return powers / powers.sum(dim=1, keepdim=True), logits.max(dim=1).indices
+    shares, best = powers / powers.sum(dim=1, keepdim=True), logits.max(dim=1).indices
+    best[shares.gather(1, best[:, None])[:, 0] < least] = -1
+    return shares, best
 """,
         },
     ),
