@@ -174,7 +174,7 @@ def made_up_tensors(sizes, seed):
 # **Question: do they fit together?**
 #
 # `course assemble` fills the five cells of this part. The first takes `masked_softmax` from Assignment 1 and
-# `LayerNorm` from Assignment 2.
+# `LayerNorm` from Assignment 2. The tests ask each part for all that its assignment asks, a sink for example.
 
 # %% parts=["attention/masked-softmax", "transformer/norm"] nbgrader={"grade": false, "grade_id": "blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
 ### BEGIN SOLUTION
@@ -198,12 +198,27 @@ check_close(
         ),
     ),
 )
+check_close(
+    masked_softmax(
+        tensor([0.0, 5.0, math.log(3.0)]), tensor([True, False, True]), sink=math.log(4)
+    ),
+    tensor([0.125, 0.0, 0.375]),
+    "masked_softmax of the same with a sink of score ln 4",
+    "Mend masked_softmax in Assignment 1: the sink takes its share.",
+)
 norm = LayerNorm(4, eps=0.5).to(device)
 check_close(
     norm(tensor([[1.0, 2.0, 3.0, 6.0]])).detach(),
     tensor([[-1.0, -0.5, 0.0, 1.5]]),
     "LayerNorm of [1, 2, 3, 6] with eps = 0.5",
     "Mend LayerNorm in Assignment 2.",
+)
+norm = LayerNorm(4, eps=4.0, centred=False).to(device)
+check_close(
+    norm(tensor([[1.0, 1.0, 3.0, 3.0]])).detach(),
+    tensor([[1 / 3, 1 / 3, 1.0, 1.0]]),
+    "LayerNorm of [1, 1, 3, 3] with eps = 4 and not centred",
+    "Mend LayerNorm in Assignment 2: the mean is not taken away.",
 )
 ### BEGIN HIDDEN TESTS
 (scores,) = normal(3, (2, 5, 7))
@@ -254,6 +269,12 @@ check_same(
             "The text is made lower case by split_words: use it.",
         ),
     ),
+)
+check_same(
+    encode_word("returned", {"return", "@@ed", "##ed", "re"}, mark="@@"),
+    ["return", "@@ed"],
+    "The pieces of 'returned', where @@ marks what does not begin a word",
+    "Mend encode_word in Assignment 3.",
 )
 ### BEGIN HIDDEN TESTS
 check_same(
@@ -346,6 +367,10 @@ assert torch.equal(labels[asked], before[asked]), (
 assert abs(asked[before >= 5].double().mean().item() - 0.4) < 0.06, (
     f"mask_tokens asks for {asked[before >= 5].double().mean().item():.2f} of the words at a rate of 0.4. Mend it in Assignment 5."
 )
+assert len({*asked.sum(dim=1).tolist()}) > 1, (
+    "mask_tokens asks for as many words in every text. Mend it in Assignment 5: each word is chosen by itself, with "
+    "probability `rate`."
+)
 ### BEGIN HIDDEN TESTS
 kinds = {
     "hidden": (masked[asked] == 4, 0.8),
@@ -360,7 +385,13 @@ assert torch.equal(masked[~asked], before[~asked]), (
     "mask_tokens changes what it does not ask for."
 )
 scattered = (0, 7, 12, 21, 39)
-_, labels = mask_tokens(before, scattered, 39, 40, torch.Generator().manual_seed(7), rate=0.4)
+masked, labels = mask_tokens(
+    before, scattered, 39, 40, torch.Generator().manual_seed(7), rate=0.4
+)
+swapped = masked[(masked != before) & (masked != 39)]
+assert not {*swapped.tolist()} & {*scattered}, (
+    "mask_tokens swaps special tokens in. Mend it in Assignment 5: only ordinary ones are drawn."
+)
 chosen = set(before[labels != IGNORE].tolist())
 assert 2 in chosen and not chosen & {*scattered}, (
     "mask_tokens must take the ids that it is given as special for special. Mend it in Assignment 5."
@@ -422,6 +453,12 @@ check_close(
     tensor([[1.0, math.sqrt(0.5)], [math.sqrt(0.5), 1.0]]),
     "cosines of [3, 0] and [2, 2]",
     "Mend cosines in Assignment 6.",
+)
+check_close(
+    cosines(tensor([[3.0, 0.0], [2.0, 2.0]]), tensor([2.0, 0.0])),
+    tensor([[1.0, 0.0], [0.0, 1.0]]),
+    "cosines of [3, 0] and [2, 2] with [2, 0] in common",
+    "Mend cosines in Assignment 6: subtract first what they have in common.",
 )
 scores, indices = check_pair(
     search(tensor([[2.0, 0.0]]), tensor([[1.0, 0.0], [0.0, 9.0], [3.0, 4.0]]), 2, 2),
@@ -560,7 +597,7 @@ def to_batch(texts, max_length=128):
 
 
 # %% nbgrader={"grade": true, "grade_id": "published-ids", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check_withheld("load_bert", "to_batch")
+check_withheld("to_batch")
 for text, expected in zip(RECORDED["texts"], RECORDED["ids"]):
     check_same(
         to_batch([text])["input_ids"].tolist(),
@@ -593,13 +630,15 @@ check_same(
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "published-states", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check_withheld("load_bert")
 bert = load_bert(FACTS["sizes"], PUBLISHED)
 assert not bert.training, (
     "load_bert must give a model in evaluation: call eval(), or its dropout stays on."
 )
-batch = to_batch(RECORDED["texts"])
+rows = [torch.tensor(ids, device=device) for ids in RECORDED["ids"]]
+ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
 with torch.no_grad():
-    states, _ = bert(**batch)
+    states, _ = bert(ids, ids != PAD, torch.zeros_like(ids))
 for number, expected in enumerate(RECORDED["hidden"]):
     check_close(
         states[number, : len(expected), :3],
@@ -626,6 +665,9 @@ for number, expected in enumerate(RECORDED["hidden"]):
 # `bert.embeddings.word_embeddings.weight`: a word is likely if its embedding is like what is expected. $c$ is
 # `cls.predictions.bias`. The norm is your `LayerNorm`, with the `layer_norm_eps` of the sizes. Gradients run through the
 # head, so that a model below it can be trained.
+#
+# Often a few words are enough: whoever wants to know whether *is* or *are* fits needs two logits, not V. With `only`, the ids
+# of some pieces, the head gives the logits of these alone, in their order, and multiplies by their embeddings alone.
 
 
 # %% nbgrader={"grade": false, "grade_id": "make-head", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -633,7 +675,10 @@ def make_head(sizes, tensors):
     """The head that guesses words.
 
     sizes, tensors: as in load_bert
-    returns a function: float [..., D] on device -> logits [..., V]
+    returns a function head(hidden, only=None):
+        hidden: float [..., D] on device
+        only:   int64 [n] on device, ids of pieces. None: all V
+        returns logits [..., n], or [..., V]
     """
     ### BEGIN SOLUTION
     names = ("transform.dense.weight", "transform.dense.bias", "bias")
@@ -644,8 +689,9 @@ def make_head(sizes, tensors):
         norm.gain.copy_(tensors["cls.predictions.transform.LayerNorm.weight"])
         norm.offset.copy_(tensors["cls.predictions.transform.LayerNorm.bias"])
 
-    def head(hidden):
-        return norm(gelu(hidden @ W.T + b)) @ E.T + c
+    def head(hidden, only=None):
+        rows, biases = (E, c) if only is None else (E[only], c[only])
+        return norm(gelu(hidden @ W.T + b)) @ rows.T + biases
 
     return head
     ### END SOLUTION
@@ -671,6 +717,15 @@ check_close(
     "Is the bias added, and is the norm's eps the one of the sizes?",
     tolerance=1e-3,
 )
+only = torch.tensor([PLACE["the"], best[1], PLACE["is"], best[0]], device=device)
+with torch.no_grad():
+    check_close(
+        head(states, only=only),
+        logits[..., only],
+        "The logits of four pieces alone",
+        "Take the rows of E and the entries of c that `only` names, in its order.",
+        tolerance=1e-3,
+    )
 ### BEGIN HIDDEN TESTS
 # {compare:make_head}
 ### END HIDDEN TESTS
@@ -992,20 +1047,32 @@ check_close(
 # %% [markdown]
 # And now a search that knows no keyword: `find_alike` returns the texts whose vectors are nearest to the query's, by your
 # `search`.
+#
+# Documentation repeats itself, so three hits may say one thing three times. With `same`, go through the texts from the
+# nearest on, and **pass a text over if its cosine with one that you have taken already is `same` or more**; your `cosines`
+# tells. Go on until `most` are taken or no text is left.
 
 
 # %% nbgrader={"grade": false, "grade_id": "find-alike", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def find_alike(bert, query, texts, most=3):
+def find_alike(bert, query, texts, most=3, same=None):
     """The texts that are most alike to a query.
 
     bert:  from load_bert
     query: string
     texts: list of strings
-    returns list of `most` pairs (text, cosine), the most alike first; strings and Python floats
+    same:  Python float, the cosine from which on two texts say the same. None: no text is passed over.
+    returns list of at most `most` pairs (text, cosine with the query), the most alike first; strings and Python floats
+
+    Example: if "a list" and "A list." have a cosine of 0.95 and are the nearest, with same 0.9 only the nearer is taken
     """
     ### BEGIN SOLUTION
-    scores, indices = search(embed_texts(bert, [query]), embed_texts(bert, texts), most, 1000)
-    return [(texts[n], score) for n, score in zip(indices[0].tolist(), scores[0].tolist())]
+    vectors, taken = embed_texts(bert, texts), []
+    scores, indices = search(embed_texts(bert, [query]), vectors, len(texts), 1000)
+    table = cosines(vectors)
+    for n, score in zip(indices[0].tolist(), scores[0].tolist()):
+        if same is None or all(table[n, m] < same for m, _ in taken):
+            taken.append((n, score))
+    return [(texts[n], score) for n, score in taken[:most]]
     ### END SOLUTION
 
 
@@ -1026,6 +1093,24 @@ for number, row in enumerate(RECORDED["cosines"]):
         assert abs(cosine - row[n]) < 1e-3, (
             f"{text!r} has the cosine {row[n]:.4f}; yours is {cosine:.4f}."
         )
+    first, second, third = (known[n] for n in order)
+    check_same(
+        [text for text, _ in find_alike(bert, known[number], [*known, *known], 3, same=0.999)],
+        [first, second, third],
+        f"The three texts most alike to {known[number]!r}, where each stands twice and same is 0.999",
+        "Pass a text over if its cosine with one that is taken is `same` or more.",
+        slips=(
+            ([first, first, second], "`same` is not used."),
+            (
+                [first, second],
+                "Pass over first, and count then: the next nearest is taken instead.",
+            ),
+            (
+                [second, second, third],
+                "What is like the query is wanted; pass over what is like a text that is taken.",
+            ),
+        ),
+    )
 ### BEGIN HIDDEN TESTS
 # {compare:find_alike}
 ### END HIDDEN TESTS

@@ -158,18 +158,20 @@ Comparison("load_bert", loosely, (load_bert,), LOADED, use=run_loaded)
 
 
 def make_head(sizes, tensors):
-    def head(hidden):
+    def head(hidden, only=None):
         x = gelu(dense(tensors, "cls.predictions.transform.dense", hidden.double()))
         x = norm(tensors, "cls.predictions.transform.LayerNorm", x, sizes["layer_norm_eps"])
         x = x @ tensors["bert.embeddings.word_embeddings.weight"].double().T
-        return (x + tensors["cls.predictions.bias"]).to(hidden.dtype)
+        x = (x + tensors["cls.predictions.bias"]).to(hidden.dtype)
+        return x if only is None else x[..., only]
 
     return head
 
 
-def through_head(make_head, sizes, tensors, hidden):
+def through_head(make_head, sizes, tensors, hidden, only):
     head = make_head(sizes, tensors)
     logits, state = head(hidden), hidden.clone().requires_grad_()
+    few = head(hidden, only=only)
     with torch.enable_grad():
         again = head(state)
         total = (
@@ -182,7 +184,7 @@ def through_head(make_head, sizes, tensors, hidden):
     (gradient,) = torch.autograd.grad(total, state, allow_unused=True)
     if gradient is None:
         raise Misuse("No gradient reaches the state. Work with tensors all the way.")
-    return logits.detach(), gradient
+    return logits.detach(), few.detach(), gradient
 
 
 def head_cases(draw: Draw) -> Iterator[Case]:
@@ -193,10 +195,17 @@ def head_cases(draw: Draw) -> Iterator[Case]:
                 hidden = draw.normal(*form, dtype=SINGLE, scale=scale)
                 kind = f"states {[*form]} and layer_norm_eps {eps}"
                 sizes |= {"num_attention_heads": 1, "num_hidden_layers": 0}
-                yield Case(kind, (sizes, file_of(draw, sizes), hidden), tolerance=1e-4)
+                only = draw.sample(range(sizes["vocab_size"]), draw.choice((1, 3, 6)))
+                only = torch.tensor([*only, only[0]], device=draw.device)
+                args = sizes, file_of(draw, sizes), hidden, only
+                yield Case(kind, args, tolerance=1e-4)
 
 
-HEAD = ("the table of logits", "the gradient with respect to the state")
+HEAD = (
+    "the table of logits",
+    "the table of logits of `only`",
+    "the gradient with respect to the state",
+)
 Comparison("make_head", head_cases, (make_head,), HEAD, use=through_head)
 
 # ---- Part 2: texts, and their ids in published.safetensors
@@ -432,11 +441,14 @@ def embed_cases(draw: Draw) -> Iterator[Case]:
 Comparison("embed_texts", embed_cases, (embed_texts,), ("the table of vectors",))
 
 
-def find_alike(bert, query, texts, most=3):
+def find_alike(bert, query, texts, most=3, same=None):
     query, vectors = (embed_texts(bert, rows).double() for rows in ([query], texts))
-    scores = torch.cosine_similarity(query, vectors).tolist()
-    order = sorted(range(len(texts)), key=lambda n: -scores[n])[:most]
-    return [(texts[n], scores[n]) for n in order]
+    scores, taken = torch.cosine_similarity(query, vectors).tolist(), []
+    for n in sorted(range(len(texts)), key=lambda n: -scores[n]):
+        near = [torch.cosine_similarity(vectors[n], vectors[m], dim=0).item() for m in taken]
+        if len(taken) < most and (same is None or max(near, default=-2.0) < same):
+            taken.append(n)
+    return [(texts[n], scores[n]) for n in taken]
 
 
 def texts_and_cosines(find_alike, *args, **options):
@@ -469,6 +481,21 @@ def alike_cases(draw: Draw) -> Iterator[Case]:
     texts = [sentence(draw, n) for n in (1, 2, 3, 4, 5)]
     for _ in range(3):
         yield Case("another model", (Reader(draw, 5), texts[2], texts), tolerance=1e-5)
+    for same in (0.999, 0.9, 0.6, 0.2):
+        for most in (2, 5, 20):
+            while True:  # nothing that rounding decides
+                bert, query = Reader(draw, 3), sentence(draw, 3)
+                texts = [sentence(draw, n % 4 + 1) for n in range(11)]
+                vectors = embed_texts(bert, [query, *texts]).double()
+                table = torch.cosine_similarity(vectors[:, None], vectors, dim=-1)
+                apart = table[0, 1:].sort().values.diff().min() > 1e-3
+                if apart and (table - same).abs().min() > 1e-3:
+                    break
+            hint = "Pass over what is like a text that is taken, and take the next nearest."
+            args = bert, query, [*texts, texts[0]], most, same
+            yield Case(
+                f"texts that say the same from {same} on", args, {}, hint, tolerance=1e-5
+            )
 
 
 ALIKE = ("the list of texts", "the list of cosines")

@@ -34,14 +34,16 @@ def reached(cells: Sequence[NotebookNode], changed: Sequence[NotebookNode]) -> s
     pairs = zip(cells, changed, strict=True)
     new = [(old.source, it.source) for old, it in pairs if old.source != it.source]
     try:
-        known = {n for pair in new for text in pair for n in _defined(ast.parse(text))}
+        known = {
+            n for pair in new for text in pair for n in defined_in(ast.parse(text))
+        }
     except SyntaxError:
         return {*tests}
     if any(SHARED.search(text) for _, text in new):
         return {*tests}
     others = [ast.parse(cell.source) for cell in cells if role(cell) != "test"]
     statements = [
-        (_defined(part), _used(part)) for tree in others for part in tree.body
+        (defined_in(part), used_in(part)) for tree in others for part in tree.body
     ]
     while True:
         more = {name for its, used in statements if used & known for name in its}
@@ -69,15 +71,15 @@ def _tests(cells: Sequence[NotebookNode]) -> dict[str, tuple[set[str], set[str]]
     """By test cell, the names that it defines and those that it uses."""
     return {
         cell.metadata.nbgrader.grade_id: (
-            _defined(tree := ast.parse(cell.source)),
-            _used(tree) | asked_of(cell.source),
+            defined_in(tree := ast.parse(cell.source)),
+            used_in(tree) | asked_of(cell.source),
         )
         for cell in cells
         if role(cell) == "test"
     }
 
 
-def _defined(tree: ast.Module | ast.stmt) -> set[str]:
+def defined_in(tree: ast.Module | ast.stmt) -> set[str]:
     """The names that a cell or a statement defines for what comes after it."""
     found = set[str]()
     for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
@@ -92,7 +94,7 @@ def _defined(tree: ast.Module | ast.stmt) -> set[str]:
     return found
 
 
-def _used(tree: ast.AST) -> set[str]:
+def used_in(tree: ast.AST) -> set[str]:
     """The names in a cell or a statement, those that it writes as texts among them."""
     found = set[str]()
     for node in ast.walk(tree):

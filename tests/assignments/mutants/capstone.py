@@ -61,6 +61,20 @@ BLOCKS = mutants_of(
         LOGITS,
         FILL,
     ),
+    (
+        "softmax_pasted",
+        "takes the book's masked softmax, which has no sink",
+        ("    if sink is not None:", "    if False:"),
+        "the sink takes its share",
+        "visible",
+    ),
+    (
+        "norm_pasted",
+        "takes the book's layer norm, which is always centred",
+        ("if not self.centred:", "if False:"),
+        "the mean is not taken away",
+        "visible",
+    ),
 )
 
 TOKENS = mutants_of(
@@ -73,12 +87,18 @@ TOKENS = mutants_of(
         "The pieces of 'Returns None.'",
         "visible",
         "published-ids",
-        STATES,
         LOGITS,
         FILL,
         SCORE,
         VECTORS,
         ALIKE,
+    ),
+    (
+        "pieces_pasted",
+        "takes the book's longest match, whose mark is always ##",
+        ('(mark if start else "")', '("##" if start else "")'),
+        "where @@ marks what does not begin a word",
+        "visible",
     ),
     (
         "places_in_pieces",
@@ -185,6 +205,28 @@ HOLES = mutants_of(
         "hidden",
         SCORE,
     ),
+    (
+        "holes_pasted",
+        "chooses a fixed number of words in each text, as the book does",
+        (
+            "(torch.rand(input_ids.shape, generator=generator) < rate) & ~special",
+            "torch.rand(input_ids.shape, generator=generator).masked_fill(special, 2.0).argsort(1).argsort(1)"
+            " < (rate * (~special).sum(1, keepdim=True)).round()",
+        ),
+        "asks for as many words in every text",
+        "visible",
+        SCORE,
+    ),
+    (
+        "special_pieces_swapped_in",
+        "swaps in any piece of the vocabulary",
+        (
+            "torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])",
+            "torch.arange(vocab_size)",
+        ),
+        "mask_tokens swaps special tokens in",
+        "hidden",
+    ),
 )
 
 POOLING = mutants_of(
@@ -204,6 +246,13 @@ POOLING = mutants_of(
         "Mend mean_pool in Assignment 6",
         "visible",
         VECTORS,
+    ),
+    (
+        "cosines_pasted",
+        "takes the book's cosines, which know of nothing in common",
+        ("vectors = vectors - common", "pass"),
+        "subtract first what they have in common",
+        "visible",
     ),
     (
         "places_within_the_block",
@@ -265,7 +314,6 @@ BATCHING = mutants_of(
         ),
         "here they are 2 and 3",
         "visible",
-        STATES,
         LOGITS,
         FILL,
         VECTORS,
@@ -331,10 +379,24 @@ HEAD = mutants_of(
     (
         "bias_of_the_words_forgotten",
         "leaves the last bias out",
-        ("@ E.T + c", "@ E.T"),
+        ("@ rows.T + biases", "@ rows.T"),
         "The likeliest piece at each position",
         "visible",
         FILL,
+    ),
+    (
+        "head_pasted",
+        "gives the logits of all pieces, as the book's head does",
+        ("(E, c) if only is None else (E[only], c[only])", "(E, c)"),
+        "The logits of four pieces alone",
+        "visible",
+    ),
+    (
+        "only_sorted",
+        "gives the logits of some pieces in the order of the vocabulary, each once",
+        ("(E[only], c[only])", "(E[only.unique()], c[only.unique()])"),
+        "The logits of four pieces alone",
+        "visible",
     ),
     (
         "another_eps",
@@ -460,11 +522,39 @@ FINDING = mutants_of(
         "visible",
     ),
     (
+        "alike_pasted",
+        "gives the nearest texts, as the book's search does",
+        ("if same is None or all(table[n, m] < same for m, _ in taken):", "if True:"),
+        "`same` is not used",
+        "visible",
+    ),
+    (
+        "passed_over_among_the_first",
+        "takes as many as are wanted, and passes over some of these",
+        ("vectors, len(texts), 1000)", "vectors, min(most, len(texts)), 1000)"),
+        "Pass over first, and count then",
+        "visible",
+    ),
+    (
+        "what_is_like_the_query_passed_over",
+        "passes over what is like the query",
+        ("all(table[n, m] < same for m, _ in taken)", "score < same"),
+        "pass over what is like a text that is taken",
+        "visible",
+    ),
+    (
+        "compared_with_the_last_one_alone",
+        "compares with the text that was taken last",
+        ("for m, _ in taken)", "for m, _ in taken[-1:])"),
+        "texts that say the same from",
+        "hidden",
+    ),
+    (
         "query_and_texts_swapped",
         "looks for each text among the queries",
         (
-            "search(embed_texts(bert, [query]), embed_texts(bert, texts), most, 1000)",
-            "search(embed_texts(bert, texts), embed_texts(bert, [query]), most, 1000)",
+            "search(embed_texts(bert, [query]), vectors, len(texts), 1000)",
+            "search(vectors, embed_texts(bert, [query]), 1, 1000)",
         ),
         "look the indices up in texts",
         "visible",
@@ -533,8 +623,12 @@ def to_batch(texts, max_length=128):
         self.norm = LayerNorm(D, sizes["layer_norm_eps"])
         self.words = torch.nn.Linear(D, V)
 
-    def forward(self, hidden):
-        return self.words(self.norm(gelu(self.dense(hidden))))
+    def forward(self, hidden, only=None):
+        hidden = self.norm(gelu(self.dense(hidden)))
+        if only is None:
+            return self.words(hidden)
+        some = self.words.weight.index_select(0, only), self.words.bias.index_select(0, only)
+        return torch.nn.functional.linear(hidden, *some)
 
 
 def make_head(sizes, tensors):
@@ -590,6 +684,25 @@ def make_head(sizes, tensors):
             logits, true = masked_logits(head, states, labels)
         hits += (logits.argmax(-1) == true).tolist()
     return sum(hits) / len(hits)"""
+        },
+    ),
+    RightAnswer(
+        "texts_compared_one_by_one",
+        "goes through the hits and compares each with those that are kept",
+        {
+            "find-alike": """def find_alike(bert, query, texts, most=3, same=math.inf):
+    everything = embed_texts(bert, [query, *texts])
+    with_query = cosines(everything)[0, 1:].tolist()
+    hits = []
+    for place in sorted(range(len(texts)), key=lambda n: with_query[n], reverse=True):
+        if len(hits) == most:
+            break
+        if same is not None and same < math.inf:
+            pairs = [cosines(everything[[place + 1, other + 1]])[0, 1] for other in hits]
+            if any(pair >= same for pair in pairs):
+                continue
+        hits.append(place)
+    return [(texts[place], with_query[place]) for place in hits]"""
         },
     ),
 ]

@@ -185,7 +185,7 @@ BATCH = [
     ),
 ]
 EPS = 'eps=sizes["layer_norm_eps"]'
-LOGITS = "        return norm(gelu(hidden @ W.T + b)) @ E.T + c"
+LOGITS = "        return norm(gelu(hidden @ W.T + b)) @ rows.T + biases"
 HEAD = [
     *fresh(
         "hard-wired",
@@ -236,8 +236,8 @@ HEAD = [
         (
             "head_table_in_half",
             "keeps the table of embeddings in bfloat16",
-            "@ E.T + c",
-            "@ E.T.half().float() + c",
+            "@ rows.T + biases",
+            "@ rows.T.half().float() + biases",
         ),
     ),
     *fresh(
@@ -265,7 +265,7 @@ HEAD = [
             "head_of_one_state_fails",
             "needs at least one dimension in front of D",
             LOGITS,
-            "        B = hidden.shape[-2]\n        return (norm(gelu(hidden @ W.T + b)) @ E.T + c)[..., :B, :]",
+            "        B = hidden.shape[-2]\n        return (norm(gelu(hidden @ W.T + b)) @ rows.T + biases)[..., :B, :]",
         ),
     ),
     *fresh(
@@ -276,7 +276,7 @@ HEAD = [
             "head_clamps_the_state",
             "clamps the states that it gets, in place",
             LOGITS,
-            "        logits = norm(gelu(hidden @ W.T + b)) @ E.T + c\n        hidden.data.clamp_(-3, 3)\n        return logits",
+            "        logits = norm(gelu(hidden @ W.T + b)) @ rows.T + biases\n        hidden.data.clamp_(-3, 3)\n        return logits",
         ),
     ),
 ]
@@ -714,8 +714,8 @@ EMBED = [
         ),
     ),
 ]
-HITS = "    scores, indices = search(embed_texts(bert, [query]), embed_texts(bert, texts), most, 1000)"
-ALIKE = "    return [(texts[n], score) for n, score in zip(indices[0].tolist(), scores[0].tolist())]"
+HITS = "    vectors, taken = embed_texts(bert, texts), []"
+ALIKE = "    return [(texts[n], score) for n, score in taken[:most]]"
 FIND = [
     *fresh(
         "hard-wired",
@@ -724,8 +724,8 @@ FIND = [
         (
             "alike_always_three",
             "returns three texts, whatever most is",
-            "most, 1000)",
-            "3, 1000)",
+            "taken[:most]",
+            "taken[:3]",
         ),
         ("alike_default_of_five", "has another default for most", "most=3", "most=5"),
         (
@@ -772,8 +772,8 @@ FIND = [
         (
             "alike_above_a_tenth",
             "leaves out texts whose cosine is below 0.1",
-            "scores[0].tolist())]",
-            "scores[0].tolist()) if score > 0.1]",
+            "for n, score in taken[:most]]",
+            "for n, score in taken[:most] if score > 0.1]",
         ),
     ),
     *fresh(
@@ -790,7 +790,7 @@ FIND = [
             "alike_ranks_rounded_cosines",
             "sorts by cosines of two digits",
             ALIKE,
-            "    found = [(texts[n], score) for n, score in zip(indices[0].tolist(), scores[0].tolist())]\n    return sorted(found, key=lambda hit: -round(hit[1], 2) + 1e-4 * len(hit[0]) / 1000)",
+            "    found = [(texts[n], score) for n, score in taken[:most]]\n    return sorted(found, key=lambda hit: -round(hit[1], 2) + 1e-4 * len(hit[0]) / 1000)",
         ),
     ),
     *fresh(
@@ -801,7 +801,7 @@ FIND = [
             "alike_kept_by_texts",
             "keeps the vectors of texts, whatever model made them",
             HITS,
-            "    kept = find_alike.__dict__.setdefault('kept', {})\n    known = kept.setdefault(tuple(texts), embed_texts(bert, texts))\n    scores, indices = search(embed_texts(bert, [query]), known, most, 1000)",
+            "    kept = find_alike.__dict__.setdefault('kept', {})\n    vectors = kept.setdefault(tuple(texts), embed_texts(bert, texts))\n    scores, indices = search(embed_texts(bert, [query]), vectors, len(texts), 1000)",
         ),
     ),
 ]
@@ -967,10 +967,17 @@ def make_head(sizes, tensors):
         hits += (guesses == labels)[labels != IGNORE].tolist()
     return sum(hits) / len(hits)
 """,
-            "find-alike": """def find_alike(bert, query, texts, most=3):
+            "find-alike": """def find_alike(bert, query, texts, most=3, same=None):
     vectors = embed_texts(bert, [query, *texts])
-    scores, indices = search(vectors[:1], vectors[1:], most, len(texts))
-    return list(zip([texts[n] for n in indices[0]], scores[0].tolist()))
+    scores, indices = search(vectors[:1], vectors[1:], len(texts), len(texts))
+    kept = torch.zeros(0, dtype=torch.int64, device=indices.device)
+    for n in indices[0]:
+        near = cosines(vectors[1:][[*kept, n]])[-1, :-1]
+        if same is None or not (near >= same).any():
+            kept = torch.cat([kept, n[None]])
+    kept = kept[:most].tolist()
+    score = dict(zip(indices[0].tolist(), scores[0].tolist()))
+    return [(texts[n], score[n]) for n in kept]
 """,
         },
     ),
@@ -1031,13 +1038,13 @@ def fill_mask(bert, head, text, most=4):
     norm.gain.data = t[prefix + "transform.LayerNorm.weight"].clone()
     norm.offset.data = t[prefix + "transform.LayerNorm.bias"].clone()
 
-    def head(hidden):
+    def head(hidden, only=slice(None)):
+        only = slice(None) if only is None else only
         dense = torch.nn.functional.linear(
             hidden, t[prefix + "transform.dense.weight"], t[prefix + "transform.dense.bias"]
         )
-        return torch.nn.functional.linear(
-            norm(gelu(dense)), t["bert.embeddings.word_embeddings.weight"], t[prefix + "bias"]
-        )
+        table, bias = t["bert.embeddings.word_embeddings.weight"], t[prefix + "bias"]
+        return torch.nn.functional.linear(norm(gelu(dense)), table[only], bias[only])
 
     return head
 """,
@@ -1053,10 +1060,15 @@ def fill_mask(bert, head, text, most=4):
         counts[1] += wanted.numel()
     return counts[0] / counts[1]
 """,
-            "find-alike": """def find_alike(bert, query, texts, most=3):
-    table = cosines(embed_texts(bert, [query, *texts]))[0, 1:].tolist()
-    order = sorted(range(len(texts)), key=lambda n: (-table[n], n))
-    return [(texts[n], table[n]) for n in order[:most]]
+            "find-alike": """def find_alike(bert, query, texts, most=3, same=None):
+    table = cosines(embed_texts(bert, [query, *texts])).tolist()
+    order = sorted(range(1, len(table)), key=lambda n: (-table[0][n], n))
+    left = []
+    while order and len(left) < most:
+        left.append(order.pop(0))
+        if same is not None:
+            order = [n for n in order if table[left[-1]][n] < same]
+    return [(texts[n - 1], table[0][n]) for n in left]
 """,
         },
     ),
