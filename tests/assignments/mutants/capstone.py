@@ -207,15 +207,15 @@ HOLES = mutants_of(
     ),
     (
         "holes_pasted",
-        "chooses a fixed number of words in each text, as the book does",
+        "chooses a word of every text at least, as the book does",
         (
-            "(torch.rand(input_ids.shape, generator=generator) < rate) & ~special",
-            "torch.rand(input_ids.shape, generator=generator).masked_fill(special, 2.0).argsort(1).argsort(1)"
-            " < (rate * (~special).sum(1, keepdim=True)).round()",
+            "    labels = input_ids.masked_fill(~chosen, IGNORE)",
+            "    none = ~chosen.any(dim=1, keepdim=True)\n"
+            "    chosen |= none & ~special & ((~special).cumsum(1) == 1)\n"
+            "    labels = input_ids.masked_fill(~chosen, IGNORE)",
         ),
-        "asks for as many words in every text",
+        "asks for a word of every text",
         "visible",
-        SCORE,
     ),
     (
         "special_pieces_swapped_in",
