@@ -453,8 +453,8 @@ OBJECTIVES = [
         (
             "batch_temperature_at_least_two_hundredths",
             "takes no temperature below 0.02",
-            "/ temperature",
-            "/ max(temperature, 0.02)",
+            ".T / temperature",
+            ".T / max(temperature, 0.02)",
         ),
         (
             "batch_equal_documents_are_right_too",
