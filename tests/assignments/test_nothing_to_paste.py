@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ MOST = 1 / 3
 pytestmark = pytest.mark.slow
 
 
-@cache
 def shares(name: str) -> dict[str, float]:
     """By answer cell, the greatest share of its points that a paste gets."""
     program = Path(__file__).with_name("mutants") / "pasted.py"
