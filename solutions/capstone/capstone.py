@@ -323,6 +323,15 @@ check_close(
     "The states of a sequence in a batch with filling",
     "They must be those of the sequence alone. Mend SelfAttention in Assignment 4: is the mask used in every layer?",
 )
+shallow = BertModel(BertConfig(13, 8, 1, 2, 12, 10, 2)).eval()
+load_published(shallow, tensors)
+with torch.no_grad():
+    check_close(
+        trial(**pair, depth=1)[0],
+        shallow(**pair)[0],
+        "The states after the first of two layers",
+        "Mend BertModel in Assignment 4: `depth` says how many layers run.",
+    )
 ### BEGIN HIDDEN TESTS
 
 

@@ -128,7 +128,10 @@ MODEL = mutants_of(
     (
         "last_layer_left_out",
         "stops one layer early",
-        ("in self.layers[:depth]:", "in self.layers[:-1]:"),
+        (
+            "in self.layers[:depth]:",
+            "in self.layers[: -1 if depth is None else depth]:",
+        ),
         "With a file of other sizes, the table of states is wrong",
         "hidden",
         STATES,
@@ -137,6 +140,13 @@ MODEL = mutants_of(
         SCORE,
         VECTORS,
         ALIKE,
+    ),
+    (
+        "depth_ignored",
+        "runs all layers, as the book's model does",
+        ("in self.layers[:depth]:", "in self.layers:"),
+        "`depth` says how many layers run",
+        "visible",
     ),
     (
         "gelu_by_tanh",
