@@ -459,10 +459,12 @@ def row_cases(draw: Draw) -> Iterator[Case]:
             sizes = draw.sizes(3)
             kind = f"hidden states in {str(dtype)[6:]}"
             yield case(kind, *sizes, dtype=dtype)
-            for most in (1, 2, 3, 5, 500):
-                yield case(f"portions, {kind}", *sizes, dtype=dtype, most=most)
+            yield case(f"portions, {kind}", *sizes, dtype=dtype, most=500)
             for share, words in ((0.0, "one chosen position"), (1.0, "all positions chosen")):
                 yield case(f"{words}, {kind}", *sizes, share, dtype)
+    for most in (1, 2, 3, 5):
+        for sizes in ((2, 4, 3), (3, 5, 2)):
+            yield case(f"portions of {most}", *sizes, most=most)
     for sizes in ((1, 6, 5), (6, 1, 5), (3, 5, 1), (1, 1, 1)):
         yield case("a size that is 1", *sizes)
     turned = case("sequences that are columns of a table", 5, 5, 3)
