@@ -3,7 +3,7 @@
 #
 #   PYTHON=/path/to/python3.11   the interpreter that makes .venv (default: the first of python3.11, python3.12, ... >= 3.11)
 #   PYTEST_ARGS="-m 'not slow'"  more arguments for pytest
-#   WORKERS=4                    processes that pytest uses (default 3: on two cores, one of them waits for a browser or a kernel)
+#   WORKERS=4                    processes that pytest uses (default 2)
 #   PIP_EXTRA_INDEX_URL=...      pip's own settings apply, e.g. to choose the CPU build of torch: see book/setup.md
 #
 # `make test` also needs Chromium and, on Linux, bubblewrap: as root with apt-get it installs them, else it says how.
@@ -21,7 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 READY := $(VENV)/.ready
 PYTHON ?=
 PYTEST_ARGS ?=
-WORKERS ?= 3
+WORKERS ?= 2
 
 # Nothing that is built or tested here reaches for the network behind your back, or for a window on a screen.
 export HF_HUB_OFFLINE ?= 1
