@@ -237,12 +237,17 @@ def untrained(plan: Plan, vocab_size: int) -> BertForPreTraining:
     return speed_up(start(model))
 
 
+def scaled_size(config: BertConfig) -> float:
+    """Return the size of the first weights of a `scaled_start`: 1 / sqrt(D)."""
+    return config.hidden_size**-0.5
+
+
 def scaled_start(
     model: BertForPreTraining | AlbertForPreTraining | DistilBertForMaskedLM,
 ) -> None:
-    """Draw the weights anew with size 1 / sqrt(D), and let the positions start as
+    """Draw the weights anew with `scaled_size`, and let the positions start as
     sinusoids of that size."""
-    size = model.config.hidden_size**-0.5
+    size = scaled_size(model.config)
     model.apply(partial(initialise, std=size))
     table = model.bert.embeddings.position.weight
     with torch.no_grad():

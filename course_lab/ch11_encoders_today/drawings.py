@@ -48,8 +48,7 @@ def two_blocks() -> Diagram:
         d.arrow((x, 366), boxes[0].bottom)
         d.arrow(boxes[-1].top, (x, 56))
         d.label(x, 378, "states", "small")
-        starts = (0, 3)
-        for start in starts:
+        for start in (0, 3):
             end = next(i for i in range(start, len(parts)) if parts[i] == "+")
             foot = boxes[start].bottom[1] + 11
             right = boxes[end].at((1 + side) / 2, 0.5)
@@ -298,8 +297,8 @@ def one_space(before: Tensor, after: Tensor) -> Diagram:
         d.tensor(x - 94, 26, 1, 1, "n", (188, 176))
         centred = points - points.mean(dim=0)
         scale = torch.tensor([82.0, 76.0]) / centred.abs().amax(dim=0)
-        moved = (centred * scale + torch.tensor([float(x), 114.0])).tolist()
-        places = [(across, down) for across, down in moved]
+        moved = centred * scale + torch.tensor([float(x), 114.0])
+        places = [(across, down) for across, down in moved.tolist()]
         for one, two in zip(places[:number], places[number:], strict=True):
             if abs(one[0] - two[0]) + abs(one[1] - two[1]) > 3:
                 d.arrow(one, two, head=False, role="r", dash=True, gap=0)

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from course_lab.ch04_wordpiece.tokenizer_explorer import tokenizer_data
 from course_lab.ch04_wordpiece.wordpiece_page import character_tables
+from course_lab.ch06_pretraining.pretrain import scaled_size
 from course_lab.ch06_pretraining.shipped import load_shipped
 from course_lab.ch09_sentence_bert.search_explorer import HIGHEST
 from course_lib.attention.weights import watch_attention
@@ -180,7 +181,7 @@ def model_settings(model: BertForPreTraining) -> dict[str, object]:
     names = ("num_hidden_layers", "num_attention_heads", "layer_norm_eps")
     config = {name: getattr(model.config, name) for name in names}
     config |= {"max_position_embeddings": POSITIONS}
-    config |= {"initializer_range": model.config.hidden_size**-0.5}  # `scaled_start`
+    config |= {"initializer_range": scaled_size(model.config)}  # the control's
     table = [
         [
             name,

@@ -15,7 +15,11 @@ from places import BOOK, ROOT
 from safetensors.torch import load_file
 from whole import WHOLE
 
-from course_lab.ch06_pretraining.shipped import CHECKPOINTS, load_shipped
+from course_lab.ch06_pretraining.shipped import (
+    CHECKPOINTS,
+    load_shipped,
+    load_untrained,
+)
 from course_lib.attention.weights import watch_attention
 from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertForPreTraining
@@ -122,6 +126,24 @@ def library(model, ids, types, mask, positions):
         output = model(*inputs, masked_positions=torch.tensor(positions))
     heads = [head for (layer,) in watched.values() for head in layer[0]]
     return output.prediction_logits[0], output.seq_relationship_logits[0], heads
+
+
+@pytest.mark.parametrize("name", live.MODELS)
+def test_the_control_starts_with_weights_of_the_size_that_training_started_with(
+    page, models, name
+):
+    """Normal numbers cut off at two standard deviations; 64 rows tell their size within
+    a fiftieth."""
+    trained, untrained = models[name][0], load_untrained(name)
+    part = "bert.blocks.0.attention.query.weight"
+    size = live.model_settings(trained)["config"]["initializer_range"]
+    drawn = page.evaluate(
+        "([row, size]) => text(courseBert().untrainedWeights([row], size, 0)"
+        ".get(row[0]).data)",
+        [[part, 64, trained.config.hidden_size], size],
+    )
+    expected = untrained.state_dict()[part].std().item()
+    assert numbers(drawn).std().item() == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize("name", live.MODELS)
