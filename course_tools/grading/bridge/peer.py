@@ -448,7 +448,10 @@ class Peer:
         self, call: int, gradients: list[torch.Tensor]
     ) -> list[torch.Tensor | None]:
         if call not in self._graphs or type(gradients) is not list:
-            raise Refused("gradients of a call that had none")
+            raise Refused(
+                "gradients of a call that had none, or that is not among the latest"
+                f" {GRAPHS}"
+            )
         outputs, inputs = self._graphs[call]
         pairs = zip(outputs, gradients, strict=True)
         own = [(output, given) for output, given in pairs if output.requires_grad]
