@@ -10,6 +10,7 @@ globalThis.courseLive = (() => {
   const FOLDER = "_static/live";
   const SHOWN = 5; // predictions of a position
   const PAUSE = 150; // milliseconds without an answer before the larger parts are drawn
+  const NOT_LOADED = "Load the model above.";
   const LARGEST_MATRIX = 40; // tokens: more squares than that would make typing wait
   const FEATURES = 8; // of a vector, in the steps through a layer
 
@@ -466,6 +467,7 @@ globalThis.courseLive = (() => {
       });
       keys.setAttribute("role", "list");
       keys.setAttribute("aria-label", "Tokens and their weights");
+      setText(title, NOT_LOADED);
       root.replaceChildren(choices, title, keys);
       choices.hidden = true;
       function make() {
@@ -505,6 +507,7 @@ globalThis.courseLive = (() => {
 
     function layerPart(root) {
       const list = element("ol", "live-steps"), view = element("div", "");
+      view.replaceChildren(element("p", "", NOT_LOADED));
       root.replaceChildren(list, view);
       const buttons = STEPS.map((name, step) => {
         const one = element("button", "", name);
@@ -528,6 +531,7 @@ globalThis.courseLive = (() => {
         word: ([one, two]) => cosine(rowOf(one, chosen(0)), rowOf(two, chosen(1))),
         sentences: ([one, two]) => cosine(mean(one), mean(two)),
       };
+      view.replaceChildren(element("p", "", NOT_LOADED));
       root.replaceChildren(choices, view);
       choices.hidden = true;
       return () => {

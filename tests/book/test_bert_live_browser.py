@@ -224,6 +224,7 @@ def test_a_link_restores_what_was_typed_and_nothing_becomes_markup(browser, from
 def small(page, parts: str, text: str, second: str | None = None):
     """Load tiny in a part of a chapter and type there, by keyboard."""
     root = page.locator(f"[data-parts='{parts}']")
+    assert re.search("Load the model", root.inner_text()), "until then it is empty"
     root.get_by_role("button", name="Load BERT tiny").press("Enter")
     announced(root, r"\d")
     for box, words in (("Your sentence", text), ("A second sentence", second)):
