@@ -15,7 +15,7 @@ BUDGET = {
     "lines of course_lib": (16_000, 24_299),
     "lines of course_lab": (8_500, 20_081),
     "lines of course_tools": (11_000, 16_226),
-    "lines of tests": (33_000, 56_301),
+    "lines of tests": (33_000, 56_302),
     "modules below course_lib.bert.model": (8, 8),
     "entries in course_lib": (18, 19),
 }
