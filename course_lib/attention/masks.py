@@ -2,7 +2,9 @@
 
 Other letters: S, padded length.
 
-Masks are boolean, and True means "may attend".
+Masks are boolean, and True means "may attend". :func:`masked_softmax` serves the
+scores of chapter 1; ``multi_head.scaled_dot_product_attention``, on which BERT stands,
+writes the same line out.
 
 A wrong mask or length raises a ValueError that names it. A graph that ``torch.compile``
 traces knows no values yet, so there the check becomes a part of the graph, and what is

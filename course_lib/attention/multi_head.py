@@ -111,7 +111,7 @@ def scaled_dot_product_attention(
     check_scores(query, key, mask)
     scores = query @ key.mT / math.sqrt(query.shape[-1])  # (*batch, T, S)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
+        scores = scores.masked_fill(~mask, -math.inf)  # a weight of exactly 0
     weights = scores.softmax(dim=-1)  # each row sums to 1
     kept = weights if dropout is None else dropout(weights)
     return kept @ value, weights  # (*batch, T, S) @ (*batch, S, E) -> (*batch, T, E)

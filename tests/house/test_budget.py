@@ -12,7 +12,7 @@ from house import ROOT, library_modules, relative, tracked_files
 
 #: Of each measure: what the design asks for, and what it may be at most today.
 BUDGET = {
-    "lines of course_lib": (16_000, 24_299),
+    "lines of course_lib": (16_000, 24_301),
     "lines of course_lab": (8_500, 20_081),
     "lines of course_tools": (11_000, 16_226),
     "lines of tests": (33_000, 56_302),
