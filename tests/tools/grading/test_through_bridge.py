@@ -13,7 +13,7 @@ from pathlib import Path
 
 import mutants_across
 import pytest
-from known_answers import known_answers, run_known
+from known_answers import known_answers, representatives, run_known
 from two_rounds import two_rounds
 from walled import need_a_sandbox
 from whole import WHOLE
@@ -29,9 +29,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 GRADED = assignments(ROOT) if WHOLE else ("attention",)
-#: Of the wrong and right answers, every n-th is graded behind the wall, too, and those
-#: of which words are stated.
-EVERY = 72
 #: Numbers in what a test says, which may be drawn, or differ in a digit on another
 #: machine.
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
@@ -93,12 +90,13 @@ def test_wrong_and_right_answers_get_the_marks_and_the_words_of_one_process(
     name, tmp_path
 ):
     """In this order: the reference, then in both processes what differs from it and all
-    that follows. Of each test cell two mistakes, one that a visible test catches and
-    one that a hidden test does, those of which words are stated, and right answers."""
+    that follows. Of each test cell one mistake, in turn one that a visible test catches
+    and one that a hidden test does, those of which words are stated, and right
+    answers."""
     known, stated = run_known(name), load_across(name, ROOT)
     mutants, right = known_answers(name)
-    cases = {(case.cell, case.caught): case for case in reversed(mutants)}
-    crossing = {case.name for case in [*cases.values(), *right]} | known.keys() & stated
+    wrong, _ = representatives(mutants, right)
+    crossing = {case.name for case in [*wrong, *right]} | known.keys() & stated
     command = [sys.executable, mutants_across.__file__, name, str(ROOT), "1", *crossing]
     # Texts have the hashes that they have in run_cases: an answer that leans on the
     # order of a set gives the same one.
@@ -144,14 +142,15 @@ def test_wrong_and_right_answers_get_the_marks_and_the_words_of_one_process(
 def test_behind_the_wall_they_get_the_same_marks_and_students_the_same_words(
     worker, name
 ):
+    """The first mistake and the first right answer, and those of which words are
+    stated."""
     mutants, right = known_answers(name)
     known, stated = run_known(name), load_across(name, ROOT)
     differ = {}
-    cases = [*mutants, *right]
     for case in [
         case
-        for place, case in enumerate(cases)
-        if place % EVERY == 0 or case.name in stated
+        for case in [*mutants, *right]
+        if case in (mutants[0], right[0]) or case.name in stated
     ]:
         transcript, alone = graded(worker, name, case.changes), known[case.name]
         for cell, wanted in alone.grader.items():
