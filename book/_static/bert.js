@@ -323,18 +323,38 @@ globalThis.courseBert = function courseBert() {
 
   // -- Weights -------------------------------------------------------------------------------------------------------
 
-  // From the bytes that course_tools/site/live.py writes: each tensor of the table, in its order, as float32, or, where it is
-  // rounded, as one scale a row in float32 and then whole numbers from -127 to 127.
+  // The bytes in the texts that course_tools/site/live.py writes: five characters, digits to base 85, are four bytes; the
+  // first `size` of them are deflated (RFC 1951), the rest fills the last five characters.
+  const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;,=.?@^_`{|}~";
+  async function unpack(texts, size) {
+    const digits = new Uint8Array(128);
+    [...DIGITS].forEach((character, digit) => { digits[character.charCodeAt(0)] = digit; });
+    const parts = texts.map((text) => {
+      const part = new DataView(new ArrayBuffer(text.length / 5 * 4));
+      for (let i = 0; i < text.length; i += 5) {
+        let word = 0;
+        for (let k = i; k < i + 5; k += 1) word = 85 * word + digits[text.charCodeAt(k)];
+        part.setUint32(i / 5 * 4, word);
+      }
+      return part;
+    });
+    const inflated = new Blob(parts).slice(0, size).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return new Response(inflated).arrayBuffer();
+  }
+
+  // Each tensor of the table, in its order, as float32, or, where it has a step, as whole numbers of steps: first the upper
+  // bytes of all its numbers, then the lower ones, which are below 32.
   function readWeights(table, buffer) {
     const weights = new Map();
     let at = 0;
-    const floats = (count) => new Float32Array(buffer.slice(at, at += 4 * count));
-    for (const [name, rows, columns, rounded] of table) {
-      if (!rounded) weights.set(name, new Matrix(rows, columns, floats(rows * columns)));
+    for (const [name, rows, columns, step] of table) {
+      const count = rows * columns;
+      if (step === null) weights.set(name, new Matrix(rows, columns, new Float32Array(buffer.slice(at, at += 4 * count))));
       else {
-        const scales = floats(rows), numbers = new Int8Array(buffer, at, rows * columns);
-        at += rows * columns;
-        weights.set(name, new Matrix(rows, columns).map((_, t, i) => numbers[t * columns + i] * scales[t]));
+        const upper = new Int8Array(buffer, at, count), lower = new Uint8Array(buffer, at + count, count);
+        const number = (_, t, i) => step * (32 * upper[t * columns + i] + lower[t * columns + i]);
+        weights.set(name, new Matrix(rows, columns).map(number));
+        at += 2 * count;
       }
     }
     return weights;
@@ -359,5 +379,5 @@ globalThis.courseBert = function courseBert() {
     }));
   }
 
-  return { Matrix, BertForPreTraining, pairInput, readWeights, untrainedWeights, softmax };
+  return { Matrix, BertForPreTraining, pairInput, unpack, readWeights, untrainedWeights, softmax };
 };

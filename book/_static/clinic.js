@@ -83,7 +83,7 @@ globalThis.courseClinic = (() => {
       wrong = new Set();
       verdict.replaceChildren();
       fragment.write({ patient: coursePatients.indexOf(patient) });
-      status.textContent = "Loading BERT tiny (2.3 MB) …";
+      status.textContent = "Loading BERT tiny (2.2 MB) …";
       try {
         files = await courseLive.load("tiny");
         models.get("patient")?.stop();

@@ -16,17 +16,12 @@ globalThis.courseLive = (() => {
 
   // -- Models --------------------------------------------------------------------------------------------------------
 
-  // This runs in the worker: it is given bytes, builds the model and, if asked for, one that has learnt nothing, and answers.
+  // This runs in the worker: it is given texts, builds the model and, if asked for, one that has learnt nothing, and answers.
   function liveWorker(bert, withControl) {
     const received = [];
     let models = [];
-    function bytesOf(text) {
-      const raw = atob(text), bytes = new Uint8Array(raw.length);
-      for (let i = 0; i < raw.length; i += 1) bytes[i] = raw.charCodeAt(i);
-      return bytes;
-    }
-    async function build({ config, table }) {
-      const weights = bert.readWeights(table, await new Blob(received).arrayBuffer());
+    async function build({ config, table, bytes }) {
+      const weights = bert.readWeights(table, await bert.unpack(received, bytes));
       models = [["trained", new bert.BertForPreTraining(config, weights)]];
       if (withControl) {
         const fresh = bert.untrainedWeights(table, config.initializer_range, 0);
@@ -68,8 +63,8 @@ globalThis.courseLive = (() => {
       });
     }
     onmessage = ({ data }) => {
-      if (data.part) received.push(bytesOf(data.part));
-      else if (data.table) build(data);
+      if (data.part) received.push(data.part);
+      else if (data.table) build(data).catch(({ message }) => postMessage({ failed: message }));
       else run(data);
     };
   }
@@ -92,6 +87,7 @@ globalThis.courseLive = (() => {
       worker.onmessage = ({ data }) => {
         if (data.ready || data.last) busy = false;
         if (data.ready) resolve();
+        else if (data.failed) reject(new Error(data.failed));
         else if (data.number === number) answered(data);
         send();
       };
@@ -126,7 +122,7 @@ globalThis.courseLive = (() => {
     globalThis.courseLiveTokenizer = (data) => { if (data.model === name) tokenizer = courseWordPiece.prepare(data); };
     await loadScript(`${FOLDER}/${name}-tokenizer.js`);
     globalThis.courseLivePart = (told) => {
-      if (told.part === 0) settings = { config: told.config, table: told.table };
+      if (told.part === 0) settings = { config: told.config, table: told.table, bytes: told.bytes };
       parts[told.part] = told.data;
     };
     for (let part = 0; part < tokenizer.parts; part += 1) {
@@ -322,7 +318,7 @@ globalThis.courseLive = (() => {
     const inside = Object.entries(places).map(([name, root]) => makers[name](root));
 
     const label = () => {
-      button.textContent = `Load BERT ${state.model} (${state.model === "mini" ? "7.7" : "2.3"} MB)`;
+      button.textContent = `Load BERT ${state.model} (${state.model === "mini" ? "7.7" : "2.2"} MB)`;
     };
     button.type = "button";
     button.addEventListener("click", start);

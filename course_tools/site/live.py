@@ -2,16 +2,17 @@
 
 A page that is opened from disk may load a script and nothing else. So `write_live`
 leaves a model as a few scripts beside the site, each with a part of its bytes, and
-`book/_static/live.js` loads them when a reader asks for the model. `readWeights` in
-`book/_static/bert.js` reads the bytes; `restored_model` gives Python the same model, so
-that a page can say what the rounding changed.
+`book/_static/live.js` loads them when a reader asks for the model. `unpack` and
+`readWeights` in `book/_static/bert.js` read the bytes; `restored_model` gives Python
+the same model, so that a page can say what the rounding changed.
 
 What this module does not do: it trains nothing, and runs nothing but to compare.
 """
 
 import base64
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,6 @@ from course_lab.ch04_wordpiece.tokenizer_explorer import tokenizer_data
 from course_lab.ch04_wordpiece.wordpiece_page import character_tables
 from course_lab.ch06_pretraining.pretrain import scaled_size
 from course_lab.ch06_pretraining.shipped import load_shipped
-from course_lab.ch09_sentence_bert.search_explorer import HIGHEST
 from course_lib.attention.weights import watch_attention
 from course_lib.bert.model import BertForPreTraining
 from course_lib.data import load
@@ -35,12 +35,24 @@ from course_lib.wordpiece.fast import FastWordPiece
 
 MODELS = ("tiny", "mini")
 FOLDER = "_static/live"  # where the site has the scripts, from the page
-PART = 600_000  # bytes of a part before they are written in base64
+PART = 600_000  # bytes of a part before they are written in characters
 CALIBRATION = 256  # sentences of each training split that rounding looks at
 POSITIONS = 128  # the longest sequence that the shipped models have read
 #: Small tables, read at each token, stay as they are: rounding them costs most.
-EXACT = ("bert.embeddings.position", "bert.embeddings.segment", "nsp_head")
-SHARES = torch.linspace(0.8, 1.0, 9)  # of a row's largest number, for the scale
+EXACT = ("bert.embeddings.segment", "nsp_head")
+#: How many steps a matrix's root mean square has: the first part that its name holds.
+#: Finer where a step moves attention more, as rounding each alone showed; what only the
+#: predictions read is rounded most.
+FINENESS = {
+    "position": 768,
+    "token": 144,
+    "blocks.0.attention": 384,
+    "blocks.0": 192,
+    "query": 192,
+    "key": 192,
+    "": 64,
+}
+LOWER = 32  # a whole number is this times an int8, and a rest
 #: Bytes of all scripts of a model: what a reader can be asked to load.
 LARGEST = {"tiny": 2_300_000, "mini": 7_800_000}
 
@@ -55,32 +67,23 @@ def tensors(model: BertForPreTraining) -> dict[str, Tensor]:
 
 
 def is_rounded(name: str, tensor: Tensor) -> bool:
-    """Say whether a tensor is written in int8."""
+    """Say whether a tensor is written in whole numbers."""
     return tensor.dim() == 2 and not name.startswith(EXACT)
 
 
-def row_scales(matrix: Float[Tensor, "R C"]) -> Float[Tensor, "R"]:
-    """Return for each row the scale that makes its squared error smallest when it is
-    rounded: the largest number may be clipped for the others' sake."""
-    candidates = matrix.abs().amax(dim=1) / HIGHEST * SHARES[:, None]  # (9, R)
-    candidates = candidates.clamp(min=1e-12)
-    errors = [
-        (whole(matrix, scale) * scale[:, None] - matrix).square().sum(dim=1)
-        for scale in candidates
-    ]
-    best = torch.stack(errors).argmin(dim=0, keepdim=True)
-    return candidates.gather(0, best)[0]
+def step_of(name: str, matrix: Float[Tensor, "R C"]) -> float:
+    """Return the unit in which a matrix is written."""
+    fineness = next(steps for part, steps in FINENESS.items() if part in name)
+    return matrix.square().mean().sqrt().item() / fineness
 
 
-def whole(matrix: Float[Tensor, "R C"], scale: Float[Tensor, "R"]) -> Tensor:
-    """Round each row to whole numbers from -127 to 127, in units of its scale."""
-    return (matrix / scale[:, None]).round().clamp(-HIGHEST, HIGHEST)
+def whole(numbers: Tensor, step: float) -> Tensor:
+    """Round to whole numbers of steps, as far as their two bytes reach."""
+    return (numbers / step).round().clamp(-128 * LOWER, 128 * LOWER - 1)
 
 
 def rounded_for(
-    matrix: Float[Tensor, "R C"],
-    scale: Float[Tensor, "R"],
-    products: Float[Tensor, "C C"],
+    matrix: Float[Tensor, "R C"], step: float, products: Float[Tensor, "C C"]
 ) -> Float[Tensor, "R C"]:
     """Round a layer's matrix column by column, and let the columns that are still to
     come make up for what each one lost (Frantar et al. 2023, GPTQ).
@@ -93,8 +96,8 @@ def rounded_for(
     factor = torch.linalg.cholesky(torch.linalg.inv(damped), upper=True)
     left, numbers = matrix.double(), torch.empty_like(matrix)
     for column in range(size):
-        numbers[:, column] = whole(left[:, [column]], scale)[:, 0]
-        lost = left[:, column] - numbers[:, column] * scale
+        numbers[:, column] = whole(left[:, column], step)
+        lost = left[:, column] - numbers[:, column] * step
         after = factor[column, column + 1 :] / factor[column, column]
         left[:, column + 1 :] -= torch.outer(lost, after)
     return numbers
@@ -131,53 +134,68 @@ def input_products(
 
 def in_whole_numbers(
     model: BertForPreTraining, tokenizer: FastWordPiece, sentences: Sequence[str]
-) -> dict[str, tuple[Tensor, Tensor]]:
-    """Return the numbers and scales of each tensor that is rounded, by name."""
+) -> dict[str, tuple[Tensor, float]]:
+    """Return the numbers and the step of each tensor that is rounded, by name."""
     products = input_products(model, tokenizer, sentences)
     written = {}
     for name, tensor in tensors(model).items():
         if is_rounded(name, tensor):
-            scale = row_scales(tensor)
+            step = step_of(name, tensor)
             seen = products.get(name)
             numbers = (
-                whole(tensor, scale)
+                whole(tensor, step)
                 if seen is None  # an embedding
-                else rounded_for(tensor, scale, seen)
+                else rounded_for(tensor, step, seen)
             )
-            written[name] = (numbers, scale)
+            written[name] = (numbers, step)
     return written
 
 
-def weight_bytes(
-    model: BertForPreTraining, numbers: Mapping[str, tuple[Tensor, Tensor]]
-) -> bytes:
-    """Write each tensor as a scale a row and int8, or as float32."""
-    written = []
+def weight_arrays(
+    model: BertForPreTraining, numbers: Mapping[str, tuple[Tensor, float]]
+) -> Iterator[bytes]:
+    """Write each tensor as the upper bytes of its whole numbers and then the lower
+    ones, or as float32."""
     for name, tensor in tensors(model).items():
         if name in numbers:
-            rows, scale = numbers[name]
-            written += [scale.numpy().astype("<f4").tobytes()]
-            written += [rows.numpy().astype(np.int8).tobytes()]
+            upper, lower = np.divmod(numbers[name][0].numpy().astype(int), LOWER)
+            yield upper.astype(np.int8).tobytes()
+            yield lower.astype(np.uint8).tobytes()
         else:
-            written.append(tensor.numpy().astype("<f4").tobytes())
-    return b"".join(written)
+            yield tensor.numpy().astype("<f4").tobytes()
+
+
+def deflated(arrays: Iterable[bytes]) -> bytes:
+    """Write frequent bytes in few bits (RFC 1951), with a code for each array. Weights
+    repeat nothing, so only Huffman codes are used; a lower byte takes five bits."""
+    writer = zlib.compressobj(9, wbits=-15, memLevel=9, strategy=zlib.Z_HUFFMAN_ONLY)
+    written = [writer.compress(array) + writer.flush(zlib.Z_BLOCK) for array in arrays]
+    return b"".join([*written, writer.flush()])
+
+
+def characters(data: bytes) -> str:
+    """Write four bytes as five of 85 characters that a script need not escape."""
+    text = base64.b85encode(data, pad=True).decode("ascii")
+    return text.translate(str.maketrans("&<>", ":,."))
 
 
 def restored_model(
-    model: BertForPreTraining, numbers: Mapping[str, tuple[Tensor, Tensor]]
+    model: BertForPreTraining, numbers: Mapping[str, tuple[Tensor, float]]
 ) -> BertForPreTraining:
     """Return the model that the page has: each matrix rounded and read again."""
     rounded = copy.deepcopy(model)
     with torch.no_grad():
         for name, tensor in tensors(rounded).items():
             if name in numbers:
-                rows, scale = numbers[name]
-                tensor.copy_(rows * scale[:, None])
+                whole_numbers, step = numbers[name]
+                tensor.copy_(whole_numbers * step)
     return rounded
 
 
-def model_settings(model: BertForPreTraining) -> dict[str, object]:
-    """Return what a page must know of a model beside its numbers."""
+def model_settings(
+    model: BertForPreTraining, numbers: Mapping[str, tuple[Tensor, float]]
+) -> dict[str, object]:
+    """Return what a page must know of a model beside its bytes."""
     names = ("num_hidden_layers", "num_attention_heads", "layer_norm_eps")
     config = {name: getattr(model.config, name) for name in names}
     config |= {"max_position_embeddings": POSITIONS}
@@ -187,22 +205,24 @@ def model_settings(model: BertForPreTraining) -> dict[str, object]:
             name,
             1 if tensor.dim() == 1 else len(tensor),
             tensor.shape[-1],
-            is_rounded(name, tensor),
+            numbers[name][1] if name in numbers else None,
         ]
         for name, tensor in tensors(model).items()
     ]
     return {"config": config, "table": table}
 
 
-def model_scripts(name: str, model: BertForPreTraining, data: bytes) -> Iterator[str]:
+def model_scripts(
+    name: str, model: BertForPreTraining, numbers: Mapping[str, tuple[Tensor, float]]
+) -> Iterator[str]:
     """Write a model as scripts that call ``courseLivePart``, one for each part."""
-    settings = model_settings(model)
+    data = deflated(weight_arrays(model, numbers))
     parts = [data[start : start + PART] for start in range(0, len(data), PART)]
     for number, part in enumerate(parts):
-        told = {"model": name, "part": number, "bytes": len(data)}
+        told = {"model": name, "part": number}
         if number == 0:
-            told |= settings
-        told["data"] = base64.b64encode(part).decode("ascii")
+            told |= {**model_settings(model, numbers), "bytes": len(data)}
+        told["data"] = characters(part)
         yield f"courseLivePart({script_safe(told)});\n"
 
 
@@ -215,7 +235,7 @@ def write_live(folder: Path) -> None:
     for name in MODELS:
         model, tokenizer = load_shipped(name)
         numbers = in_whole_numbers(model, tokenizer, sentences)
-        scripts = list(model_scripts(name, model, weight_bytes(model, numbers)))
+        scripts = list(model_scripts(name, model, numbers))
         size = sum(map(len, scripts))
         if size > LARGEST[name]:
             raise ValueError(
@@ -252,7 +272,7 @@ def calibration() -> list[str]:
 
 
 class Rounding(NamedTuple):
-    """What int8 changed, on sentences with one masked token each."""
+    """What rounding changed, on sentences with one masked token each."""
 
     sentences: int
     same: float

@@ -325,8 +325,7 @@ def test_a_patient_is_named_and_its_line_shown(browser, address):
 
 DIFFERS = """async () => {
   const { sequence, load } = courseLive, files = await load("tiny"), { settings, parts } = files;
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const buffer = await new Blob(parts.map(bytes)).arrayBuffer();
+  const buffer = await courseBert().unpack(parts, settings.bytes);
   const look = (source) => {
     const module = (0, eval)(`(${source})`)();
     const model = new module.BertForPreTraining(settings.config, module.readWeights(settings.table, buffer));
@@ -374,15 +373,26 @@ def test_axe_finds_no_serious_violation_and_a_phone_does_not_scroll_sideways(
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_weights_that_do_not_arrive_are_reported_in_words(browser, from_disk):
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("() => { Worker = class { constructor() { throw Error('no'); } } }", "no"),
+        (
+            "async () => { (await courseLive.load('tiny')).parts.reverse(); }",
+            "The compressed data",
+        ),
+    ],
+    ids=["no worker", "damaged weights"],
+)
+def test_weights_that_do_not_arrive_are_reported_in_words(
+    browser, from_disk, fault, told
+):
     with quiet_page(browser) as page:
         page.goto(from_disk)
-        page.evaluate(
-            "() => { Worker = class { constructor() { throw Error('no'); } } }"
-        )
+        page.evaluate(fault)
         button = part(page, "write").get_by_role("button", name="Load BERT tiny")
         button.press("Enter")
-        said(page, "The model cannot start: no")
+        said(page, f"The model cannot start: {told}")
         assert button.get_attribute("aria-disabled") is None
 
 
