@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from course_tools.cli_grading import grading_app
+from course_tools.cli_grading import grading_app, stay_with_the_edition
 from course_tools.options import argument, flag, in_words, option
 
 app = typer.Typer(
@@ -78,6 +78,7 @@ def release(
 ) -> None:
     """Turn solutions/NAME/NAME.py into the student's notebook
     exercises/NAME/NAME.ipynb."""
+    stay_with_the_edition()
     from course_tools.grading.assignments.release import assignments
     from course_tools.grading.assignments.release import release as release_assignment
     from course_tools.grading.assignments.source import AssignmentError

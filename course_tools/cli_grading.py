@@ -34,6 +34,29 @@ def stop_outside_a_course() -> None:
         raise typer.Exit(code=1)
 
 
+def stay_with_the_edition() -> None:
+    """End a command in words where the class keeps to another edition."""
+    from course_tools.grading.assignments import editions
+
+    with in_words(editions.OtherEdition, code=1):
+        editions.stay_with_the_edition()
+
+
+@grading_app.command()
+def init(
+    edition: str = option(
+        "The edition of your class for its term, e.g. 2026.12.", default=...
+    ),
+) -> None:
+    """Keep this class to an edition: write edition.txt, which release, publish and
+    grade heed."""
+    stop_outside_a_course()
+    from course_tools.grading.assignments.editions import OtherEdition, pin
+
+    with in_words(OtherEdition, code=1):
+        typer.echo(f"wrote {pin(edition)}; commit it")
+
+
 @grading_app.command()
 def collect(
     name: Name,
@@ -126,6 +149,7 @@ def grade(
     or 1 if something needs a person, or 2 if nothing could be graded.
     """
     stop_outside_a_course()
+    stay_with_the_edition()
     from course_tools.grading.run.one_run import AnotherRun, only_run
 
     way = "unsafe" if unsafe else isolation
@@ -173,7 +197,7 @@ def _grade(
         result.student for result in report.results if POINTS_ALONE in result.notes
     ]:
         say(
-            "Points alone, without words, as the guide says of work that comes late:"
+            "Points alone, without words, since hidden rounds had begun before:"
             f" {', '.join(silent)}."
         )
     before = sum(result.again for result in report.results)
@@ -233,6 +257,7 @@ def publish(
 ) -> None:
     """Write the repository that students get: exercises and library, no solution, no
     test, no hidden line."""
+    stay_with_the_edition()
     from course_tools.grading.assignments.publish import CannotPublish
     from course_tools.grading.assignments.publish import publish as write_repository
 

@@ -1,4 +1,4 @@
-"""What the guide shows of graders: how fast they are, what attacks get from them.
+"""What *Operating the grader* shows: how fast they are, what attacks get from them.
 
 Nothing in it is typed: it is written from what ``benchmarks/grading.py`` and
 ``benchmarks/red_team.py`` recorded.

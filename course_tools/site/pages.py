@@ -16,6 +16,7 @@ def write_generated_pages(root: Path) -> None:
     _write_mutants_pages(generated / "mutants", root)
     _write_ledgers(generated / "ledger", root)
     _write_recorded_of_graders(generated / "grading")
+    _write_tables_of_teaching(generated / "teaching", root)
 
 
 def _write_mutants_pages(folder: Path, root: Path) -> None:
@@ -36,10 +37,17 @@ def _write_ledgers(folder: Path, root: Path) -> None:
 
 
 def _write_recorded_of_graders(folder: Path) -> None:
-    """Write how fast graders were, and what attacks got, for the guide."""
+    """Write how fast graders were, and what attacks got, for *Operating*."""
     from course_tools.site.graders_page import red_team, throughput
 
     _replace(folder, {"throughput.inc.md": throughput(), "red_team.inc.md": red_team()})
+
+
+def _write_tables_of_teaching(folder: Path, root: Path) -> None:
+    """Write hours, points, plans and mistakes, for *Teaching with this book*."""
+    from course_tools.site.teaching_page import teaching_tables
+
+    _replace(folder, teaching_tables(root))
 
 
 def write_data_cards(root: Path) -> None:

@@ -192,7 +192,7 @@ Classes = Callable[[str], Graded]
 def every_class(tmp_path_factory, empty_gradebook):
     """By assignment, its class; one whose tests are left out is not graded."""
     if not WHOLE:
-        pytest.skip("stock nbgrader grades the class of the guide: make test-grading")
+        pytest.skip("test_cycle.py grades a class by stock nbgrader: make test-grading")
 
     def class_of(name: str) -> Graded:
         course = tmp_path_factory.mktemp("course")

@@ -3,7 +3,7 @@ a book of one page."""
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
@@ -262,6 +262,26 @@ def serious_violations(
         if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"]
     ]
+
+
+def violations(page, leave_out: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Say what axe finds of any weight: its rule, and where.
+
+    Colours of the parts that are left out (selectors) are not judged; all else is.
+    """
+    found = []
+    for which, context in (
+        (ALL_BUT_CONTRAST, None),
+        (CONTRAST, {"exclude": [[part] for part in leave_out]}),
+    ):
+        options = AXE_OPTIONS | which
+        response = Axe().run(page, context=context, options=options).response
+        found += [
+            (violation["id"], node["html"][:120])
+            for violation in response["violations"]
+            for node in violation["nodes"]
+        ]
+    return found
 
 
 def lay_out_book(root: Path, cells: str) -> None:

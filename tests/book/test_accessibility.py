@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SIDEBAR = ".bd-sidebar-primary"
 #: What `make test` looks at: one page of each kind, written and generated.
 REPRESENTATIVES = {
-    False: ["index.html", "01-seq2seq-attention.html", "instructors-guide.html"],
+    False: ["index.html", "01-seq2seq-attention.html", "teaching.html"],
     True: ["_generated/api/chapter-01.html", "_generated/data/stories.html"],
 }
 

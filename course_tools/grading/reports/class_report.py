@@ -15,6 +15,7 @@ from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
 
 from course_lib.files import write_whole
+from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.notebook_files import read_released
 from course_tools.grading.collect.intake import collect
@@ -29,15 +30,18 @@ Marks = Mapping[str, Mapping[str, float | None]]
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy"
 content="default-src 'none'; style-src 'unsafe-inline'">
 <style>:root {{ color-scheme: light dark }} body {{ font: 1rem/1.5 sans-serif;
 max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+div {{ overflow-x: auto }} /* a wide table, which the keyboard can scroll */
 table {{ border-collapse: collapse }} th, td {{ border-top: 1px solid;
 padding: .3rem .8rem; text-align: left; vertical-align: top }}
+tbody th {{ font-weight: normal }}
 td.bar {{ width: 20rem }}
 td.bar span {{ display: block; height: 1rem; background: currentColor }}</style></head>
-<body><h1>{title}</h1><p>{summary}</p>
+<body><main><h1>{title}</h1><p>{summary}</p>
 <h2>How many got how much</h2>{distribution}
 <h2>Questions</h2>
 <p>Discrimination is the correlation of a question's marks with the sum of all others.
@@ -48,7 +52,7 @@ less: look at its wording and its tests.</p>{questions}
 <p>Share of the tokens' fingerprints that are in both, without those of the released
 notebook and of the common way to answer. It is a reason to look, and no proof.</p>
 {pairs}
-</body></html>
+<p>Edition {edition} of the course.</p></main></body></html>
 """
 
 
@@ -135,13 +139,14 @@ def page(
     return PAGE.format(
         title=escape(f"{assignment}: the class"),
         summary=escape(summary),
-        distribution=_table("of all points,students,", distribution, bars=True),
+        distribution=_table("of all points,students,drawn", distribution, bars=True),
         questions=_table(
             "question,points,marked,mean,full marks,nothing,discrimination",
             [found.cells() for found in measured],
         ),
         noticed=_table("student,noticed", seen),
         pairs=_table("one,other,fingerprints,share", alike),
+        edition=EDITION,
     )
 
 
@@ -150,12 +155,16 @@ def _table(head: str, rows: Sequence[Sequence[str]], bars: bool = False) -> str:
         return "<p>None.</p>"
     last = ' class="bar"' if bars else ""
     cells = [
-        "".join(f"<td>{cell}</td>" for cell in row[:-1]) + f"<td{last}>{row[-1]}</td>"
+        f'<th scope="row">{row[0]}</th>'
+        + "".join(f"<td>{cell}</td>" for cell in row[1:-1])
+        + f"<td{last}>{row[-1]}</td>"
         for row in rows
     ]
     heads = "".join(f'<th scope="col">{name}</th>' for name in head.split(","))
     body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    label = head.rstrip(",").replace(",", ", ")
+    return f'<div role="region" tabindex="0" aria-label="{label}">{table}</div>'
 
 
 def report(name: str, root: Path = Path()) -> Path:

@@ -14,6 +14,7 @@ from nbformat.v4 import new_output
 from nbgrader.utils import determine_grade, is_grade, is_solution
 
 from course_tools.grading.assignments.comparisons import compares
+from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.nbgrader.harmless import make_harmless
 from course_tools.grading.run.execute import Transcript
@@ -105,21 +106,23 @@ def _cell_outputs(cell: NotebookNode, told: dict) -> None:
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy"
 content="default-src 'none'; style-src 'unsafe-inline'">
-<style>body {{ font: 1rem/1.5 sans-serif; max-width: 50rem; margin: 2rem auto;
-padding: 0 1rem }} table {{ border-collapse: collapse; width: 100% }}
+<style>:root {{ color-scheme: light dark }} body {{ font: 1rem/1.5 sans-serif;
+max-width: 50rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere }}
+table {{ border-collapse: collapse; width: 100% }}
 th, td {{ border-top: 1px solid; padding: .4rem; text-align: left;
-vertical-align: top }}
+vertical-align: top; font-weight: normal }} thead th {{ font-weight: bold }}
 pre {{ white-space: pre-wrap; margin: 0 }}</style></head>
-<body><h1>{title}</h1>{notes}<p>{total}</p>
+<body><main><h1>{title}</h1>{notes}<p>{total}</p>
 <table><thead><tr><th scope="col">Question</th><th scope="col">Points</th>
 <th scope="col">What to mend</th></tr></thead>
 <tbody>
 {rows}
-</tbody></table></body></html>
+</tbody></table><p>Edition {edition} of the course.</p></main></body></html>
 """
-ROW = "<tr><td>{cell}</td><td>{points}</td><td><pre>{words}</pre></td></tr>"
+ROW = '<tr><th scope="row">{cell}</th><td>{points}</td><td><pre>{words}</pre></td></tr>'
 
 
 def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> str:
@@ -138,6 +141,7 @@ def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> 
         title=escape(f"{assignment}: {student}"),
         notes="".join(f"<p>{escape(note)}</p>" for note in notes),
         total=total,
+        edition=EDITION,
         rows="\n".join(rows),
     )
 

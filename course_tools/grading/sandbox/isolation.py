@@ -29,7 +29,7 @@ INSTALL_BOTH = "Install Podman and runc (Debian, Ubuntu: apt-get install podman 
 UBUNTU = (
     "Ubuntu 24.04 lets programs have no namespaces: sudo sysctl -w"
     " kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for bwrap"
-    " (the instructor's guide shows it)."
+    " (the book's page operating-walls shows it)."
 )
 #: What the machine's own programs and libraries need; each is bound only where it is
 #: there.

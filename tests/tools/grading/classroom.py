@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class Classroom:
     def run(self, command: str, exit_code: int = 0) -> str:
         """Run one command line, given as an instructor types it, and return what it
         printed."""
-        program, *arguments = command.split()
+        program, *arguments = shlex.split(command)
         module = {"nbgrader": "nbgrader", "course": "course_tools.cli"}[program]
         environment = {
             name: value

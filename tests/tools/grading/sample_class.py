@@ -125,7 +125,7 @@ def samples(released: NotebookNode) -> list[Sample]:
     return [
         Sample(
             "ada", lambda notebook: None
-        ),  # perfect; the instructor's guide grades her again by name
+        ),  # perfect; the page on nbgrader's commands grades her again by name
         Sample(
             "partly-right",
             partly_right,

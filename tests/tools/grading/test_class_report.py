@@ -81,10 +81,10 @@ def test_the_page_counts_students_by_tenths_and_names_what_was_noticed():
         ("50 to 60%", 0),
         ("70 to 80%", 2),
     ):
-        assert f"<td>{tenth}</td><td>{count}</td>" in text
-    assert "<td>cy</td><td>wrote into the pipe</td>" in text
-    assert "<td>dee</td>" not in text
-    assert "<td>bo</td><td>eve</td><td>31</td><td>88%</td>" in text
+        assert f'<th scope="row">{tenth}</th><td>{count}</td>' in text
+    assert '<th scope="row">cy</th><td>wrote into the pipe</td>' in text
+    assert ">dee<" not in text
+    assert '<th scope="row">bo</th><td>eve</td><td>31</td><td>88%</td>' in text
 
 
 def test_nothing_of_a_student_s_becomes_markup():

@@ -1,4 +1,4 @@
-"""The instructor's guide, carried out: its commands in its order, on a class of ten,
+"""The page on nbgrader's own commands, carried out: in its order, on a class of ten,
 and every mark compared.
 
 nbgrader grades one submission after the other, so this takes minutes, and `make test`
@@ -51,7 +51,7 @@ if not WHOLE:  # all right, refused by a hidden test, nothing, a test is put bac
 
 @dataclass(frozen=True)
 class Term:
-    """What the commands of the guide left behind."""
+    """What the commands of the page left behind."""
 
     classroom: Classroom
     samples: list[Sample]
@@ -72,7 +72,7 @@ def term(tmp_path_factory):
     released_path = classroom.root / "exercises" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
 
     release, generate, autograde, feedback, export, autograde_again, feedback_again = (
-        commands()
+        commands("operating-nbgrader")
     )
     classroom.run(release)
     released_by_course = released_path.read_bytes()

@@ -9,15 +9,24 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
 from cases import for_each
 from two_rounds import two_rounds
+from typer.testing import CliRunner
 from walled import need_a_sandbox
 
-from course_tools.grading.assignments.editions import EDITION, SINCE_2026_11, withheld
+from course_tools.cli import app
+from course_tools.grading.assignments.editions import (
+    COMMIT,
+    EDITION,
+    PIN,
+    SINCE_2026_11,
+    withheld,
+)
 from course_tools.grading.assignments.source import read_source
 from course_tools.grading.check.check import check
 from course_tools.grading.check.check_run import as_graded
@@ -110,3 +119,75 @@ def test_a_release_names_its_edition_and_its_names_are_taken_as_they_are():
     for path in (ROOT / "exercises").glob("*/*.ipynb"):
         metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
         assert metadata["course"]["edition"] == EDITION, path
+
+
+ROW = re.compile(r"^\| ([\d.]+) \| ([^|]+?) \|", re.MULTILINE)
+COMMIT_OF_OLD = "17c6c98c4eedae2d717a0b0023bde6ddadadc685"
+
+
+@pytest.fixture
+def pinned(tmp_path, monkeypatch):
+    """A course folder; what a command says in it when the class keeps to an edition."""
+    (tmp_path / "nbgrader_config.py").write_text("")
+    (tmp_path / "CHANGELOG.md").write_text(
+        f"Edition 2026.11 is commit `{COMMIT_OF_OLD}`, and more.\n"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str, keeps_to: str = "") -> tuple[int, str]:
+        if keeps_to:
+            (tmp_path / PIN).write_text(f"{keeps_to}\n")
+        done = CliRunner().invoke(app, words)
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+        return done.exit_code, " ".join(done.output.split())
+
+    return run
+
+
+def test_init_writes_the_edition_down(pinned):
+    assert pinned("init", "--edition", EDITION) == (0, f"wrote {PIN}; commit it")
+    assert Path(PIN).read_text() == f"{EDITION}\n"
+
+
+@for_each(
+    ("edition", "where"),
+    [
+        ("2026.11", f"Edition 2026.11 is commit {COMMIT_OF_OLD}: check that out."),
+        ("1999.1", "CHANGELOG.md names no commit of edition 1999.1."),
+    ],
+)
+def test_another_edition_is_not_written_down_but_found(pinned, edition, where):
+    said = f"This is edition {EDITION}. {where}"
+    assert pinned("init", "--edition", edition) == (1, said)
+    assert not Path(PIN).exists()
+
+
+@for_each("command", ["release", "grade attention", "publish ../students"])
+def test_what_releases_or_grades_refuses_to_do_so_for_a_class_of_another_edition(
+    pinned, command
+):
+    before = set(Path().rglob("*"))
+    status, said = pinned(*command.split(), keeps_to="2026.11")
+    assert status == 1
+    assert said.startswith(
+        f"{PIN} keeps this class to edition 2026.11. This is edition"
+    )
+    assert said.endswith(
+        f"To move the class to this one, run: course init --edition {EDITION}"
+    )
+    assert set(Path().rglob("*")) == {*before, Path(PIN)}
+
+
+def test_a_class_that_keeps_to_this_edition_is_let_through(pinned):
+    assert pinned("release", keeps_to=EDITION) == (0, "")
+
+
+def test_the_changelog_names_the_commit_of_every_edition_but_this_one():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert dict(COMMIT.findall(text))["2026.11"] == COMMIT_OF_OLD
+    page = (ROOT / "book" / "editions.md").read_text(encoding="utf-8")
+    rows = {cells[0]: cells[1] for cells in ROW.findall(page)}
+    assert rows.pop(EDITION) == "this one"
+    assert rows == {
+        edition: f"`{commit[:7]}`" for edition, commit in COMMIT.findall(text)
+    }

@@ -97,7 +97,7 @@ def test_the_report_says_how_the_class_did(term):
     # 7 or 4; the written answer is blank
     assert "6 submissions, 9 points. Mean 5.5, median 5.5." in text
     assert (
-        "<td>scale-tests</td><td>3</td><td>6</td><td>50%</td><td>50%</td><td>50%</td>"
+        '<th scope="row">scale-tests</th><td>3</td><td>6</td><td>50%</td><td>50%</td>'
         in text
     )
     assert "never varies" in text

@@ -1,5 +1,5 @@
-"""The instructor's guide says what the configuration does. Its commands are run by
-test_cycle.py."""
+"""*Operating the grader* says what the configuration does. Its commands are run by
+test_operating.py and test_cycle.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import pytest
 from cases import for_each
 from classroom import REPOSITORY
-from guide import GUIDE, commands, settings
+from guide import commands, settings, text
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
@@ -91,13 +91,14 @@ def test_table_of_settings_is_the_configuration():
 
 
 def test_folders_in_the_guide_are_the_configured_ones():
-    page = GUIDE.read_text(encoding="utf-8")
+    page = text()
     for name in PLACES - {"course_id"}:
         assert f"`{configuration().CourseDirectory[name]}/" in page, name
 
 
-def test_the_guide_walks_from_release_to_export_in_order():
-    verbs = [" ".join(command.split()[:2]) for command in commands()]
+def test_nbgraders_page_walks_from_release_to_export_in_order():
+    page = "operating-nbgrader"
+    verbs = [" ".join(command.split()[:2]) for command in commands(page)]
     assert verbs == [
         "course release",
         "nbgrader generate_assignment",
@@ -110,14 +111,14 @@ def test_the_guide_walks_from_release_to_export_in_order():
 
 
 def said_commands() -> list[tuple[str, str]]:
-    """Each `course ...` of the page with what follows it, in its text and in its
-    indented lines."""
-    page = GUIDE.read_text(encoding="utf-8")
-    return re.findall(r"`(course [a-z][^`]*)`|^ {4}(course .*)$", page, re.MULTILINE)
+    """Each `course ...` of the pages with what follows it, in their text and in lines
+    of their own."""
+    pattern = r"`(course [a-z][^`]*)`|^(?: {4})?(course .*)$"
+    return re.findall(pattern, text(), re.MULTILINE)
 
 
 @for_each("said", sorted({inline or line for inline, line in said_commands()}))
-def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_given(
+def test_every_command_of_the_course_on_the_pages_is_one_and_takes_what_it_is_given(
     said,
 ):
     name, *arguments = shlex.split(said)[1:]
@@ -128,7 +129,7 @@ def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_giv
     assert context.args == []
 
 
-def test_the_page_names_every_command_of_an_instructor():
+def test_the_pages_name_every_command_of_an_instructor():
     named = {shlex.split(inline or line)[1] for inline, line in said_commands()}
     assert {
         command.callback.__name__ for command in grading_app.registered_commands

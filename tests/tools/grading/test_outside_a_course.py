@@ -10,6 +10,7 @@ from course_tools.cli import app
 @pytest.mark.parametrize(
     "words",
     [
+        ["init", "--edition", "2026.12"],
         ["collect", "attention", "download.zip"],
         ["grade", "attention"],
         ["grade", "attention", "--question", "softmax"],

@@ -118,7 +118,7 @@ def test_what_a_hidden_round_leaves_behind_reaches_no_student(classroom, tmp_pat
         "course report mini"
     )
     assert (
-        "Points alone, without words, as the guide says of work that comes late: cc.\n"
+        "Points alone, without words, since hidden rounds had begun before: cc.\n"
         in printed
     )
     page = classroom.root / "feedback" / "cc" / "mini" / "mini.html"

@@ -1,4 +1,4 @@
-"""What the guide says of speed is what the benchmark recorded, and nothing where
+"""What the book says of speed is what the benchmark recorded, and nothing where
 nothing is recorded."""
 
 from __future__ import annotations
