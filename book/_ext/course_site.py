@@ -32,6 +32,7 @@ from student_notebook import (
     write_notebooks,
 )
 
+from course_tools.grading.assignments.editions import EDITION
 from course_tools.site.build import executed_pages
 from course_tools.site.cache import PageCache
 from course_tools.site.key import PACKAGES, digest_of_files
@@ -51,6 +52,11 @@ def use_own_repository(app: Sphinx, config: Config) -> None:
     if repository:
         server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
         config.html_theme_options["repository_url"] = f"{server}/{repository}"
+
+
+def name_the_edition(app: Sphinx, config: Config) -> None:
+    """Say at the foot of each page which edition of the course it is of."""
+    config.html_theme_options["extra_footer"] = f"Edition {EDITION}"
 
 
 def use_cache_of_pages(app: Sphinx, config: Config) -> None:
@@ -293,6 +299,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("course_fingerprint", "", "env", types=[str])
     app.add_role("assignment", AssignmentLinks())
     app.connect("config-inited", use_own_repository)
+    app.connect("config-inited", name_the_edition)
     app.connect("config-inited", use_cache_of_pages)
     app.connect("env-get-outdated", read_executed_again)
     app.connect("missing-reference", show_as_code)

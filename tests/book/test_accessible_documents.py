@@ -20,6 +20,7 @@ from pages import build_without_reference, lay_out_book, quiet_page, typeset, vi
 from places import ROOT
 from whole import first_or_all
 
+from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.reports.class_report import page as class_report
 from course_tools.grading.reports.fingerprints import Alike
 from course_tools.grading.run.judge import Mark
@@ -113,9 +114,14 @@ def walked(page) -> tuple[list[str], list[str]]:
 
 
 def missed(page) -> list[str]:
-    """What a mouse could use and Tab did not reach."""
+    """What is shown and can be used, and Tab did not reach.
+
+    The link beside a heading shows only under a mouse; the list of contents beside the
+    page has the same links.
+    """
     return page.locator(FOCUSABLE).evaluate_all(
-        "parts => parts.filter(part => part.checkVisibility() && !part.dataset.reached)"
+        "parts => parts.filter(part => !part.dataset.reached &&"
+        " part.checkVisibility({visibilityProperty: true}))"
         ".map(part => part.outerHTML.slice(0, 80))"
     )
 
@@ -220,6 +226,14 @@ def test_every_image_of_a_notebook_has_words(path):
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     assert re.findall(r"!\[\s*\]", text) == []
     assert re.findall(r"<img (?![^>]*\balt=\"[^\"])", text) == []
+
+
+@pytest.mark.slow
+def test_a_page_a_feedback_page_and_a_report_name_their_edition(trial):
+    said = f"Edition {EDITION}"
+    assert said in (trial / "index.html").read_text(encoding="utf-8")
+    for name, text in DOCUMENTS.items():
+        assert said in text, name
 
 
 @pytest.mark.slow
