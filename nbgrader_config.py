@@ -15,6 +15,7 @@ import os
 import sys
 from pathlib import Path
 
+from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import (
     ClearOutput,
@@ -23,6 +24,7 @@ from nbgrader.preprocessors import (
     OverwriteKernelspec,
 )
 
+from course_tools.grading.nbgrader.give_back import GiveBack
 from course_tools.grading.nbgrader.sanitize import ForgetOldMarks, RestoreReleasedCells
 
 c = get_config()  # type: ignore[name-defined]
@@ -115,3 +117,13 @@ c.Autograde.sanitize_preprocessors = [
     RestoreReleasedCells,
     OverwriteCells,
 ]
+
+# ---- What is given back
+# --------------------------------------------------------------------------------------
+
+# Stock: feedback and autograded/ show hidden tests whole, with the values in their
+# tracebacks, so that they serve one class. "words" leaves what a test was written to
+# say, "outputs" what it printed besides, "code" everything, as stock does.
+c.GiveBack.feedback = "words"
+c.Autograde.autograde_preprocessors = [*Autograde().autograde_preprocessors, GiveBack]
+c.GenerateFeedback.preprocessors = [GiveBack, *GenerateFeedback().preprocessors]

@@ -4,7 +4,7 @@ command."""
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +16,7 @@ from course_tools.grading.shown import shown
 from course_tools.options import argument, flag, in_words, option
 
 grading_app = typer.Typer()
+Feedback = Literal["words", "outputs", "code"]
 Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
 
 
@@ -140,6 +141,10 @@ def grade(
         default="bubblewrap",
     ),
     unsafe: bool = flag("Run students' code WITHOUT a sandbox, as you.", "--unsafe"),
+    feedback: Feedback | None = option(
+        "What is given back: words alone; what tests printed, too; hidden tests, too.",
+        show_default="that of nbgrader_config.py",
+    ),
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by
     itself.
@@ -154,7 +159,7 @@ def grade(
 
     way = "unsafe" if unsafe else isolation
     with in_words(AnotherRun), only_run(Path(), f"course grade {name}"):
-        _grade(name, submitted, workers, question, dask, way)
+        _grade(name, submitted, workers, question, dask, way, feedback or "")
 
 
 def _grade(
@@ -164,6 +169,7 @@ def _grade(
     question: str | None,
     dask: str | None,
     isolation: str,
+    feedback: str,
 ) -> None:
     from course_tools.grading.sandbox.sandbox import NoIsolation, Warm
 
@@ -181,10 +187,11 @@ def _grade(
         typer.echo(f"NO SANDBOX: students' code runs as you, and {can}.", err=True)
     with in_words(CannotGrade, CannotRecord, NoIsolation, AssignmentError):
         if question is not None:
-            _regrade(name, question, submitted, workers, warm)
+            _regrade(name, question, submitted, workers, warm, feedback)
             return
         with warm, progress() as (tell, expect):
             run: dict[str, Any] = {"warm": warm, "say": tell, "expect": expect}
+            run["feedback"] = feedback
             report = grade_class(name, Path(), submitted, workers, isolation, **run)
     for stranger in report.strangers:
         say(stranger, err=True)
@@ -221,12 +228,14 @@ def _regrade(
     submitted: Path | None,
     workers: int,
     warm: "Warm | Cluster",
+    feedback: str,
 ) -> None:
     from course_tools.grading.run.grade import progress
     from course_tools.grading.run.regrade import regrade
 
     with warm, progress() as (tell, expect):
         run: dict[str, Any] = {"warm": warm, "say": tell, "expect": expect}
+        run["feedback"] = feedback
         found = regrade(name, question, Path(), submitted, workers, **run)
     for words in found.left:
         say(words, err=True)

@@ -29,6 +29,7 @@ from nbgrader.preprocessors import Execute
 from traitlets import Instance, Int
 
 from course_tools.grading.check.check_run import LimitedOutput
+from course_tools.grading.nbgrader.give_back import GiveBack
 from course_tools.grading.sandbox import kernel_inside
 from course_tools.grading.sandbox.confine import NOBODY
 from course_tools.grading.sandbox.isolation import (
@@ -146,6 +147,7 @@ def bring_back(work: Path, there: Path) -> None:
 
 
 def shut_in() -> list[Any]:
-    """nbgrader's steps of autograding, with the kernel shut in."""
-    steps = Autograde().autograde_preprocessors
+    """nbgrader's steps of autograding, with the kernel shut in, and what is given
+    back without hidden tests."""
+    steps = [*Autograde().autograde_preprocessors, GiveBack]
     return [ShutInExecute if step is Execute else step for step in steps]

@@ -31,6 +31,7 @@ class Assignment:
     files: dict[str, bytes]
     digest: str
     cells: dict[str, str] = field(default_factory=dict)
+    feedback: str = "words"  # how much of its tests is given back
 
     @property
     def device(self) -> str:

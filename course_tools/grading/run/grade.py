@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from io import TextIOBase
 from pathlib import Path
@@ -73,9 +73,12 @@ Reading = tuple[Reader, Collected]
 class Cohort:
     """The submissions to an assignment that lie in a course folder."""
 
-    def __init__(self, name: str, root: Path, submitted: Path | None) -> None:
+    def __init__(
+        self, name: str, root: Path, submitted: Path | None, feedback: str
+    ) -> None:
         courses = course_of(root, submitted)
-        self.assignment = load(name, root)
+        told = feedback or courses.config.GiveBack.get("feedback", "words")
+        self.assignment = replace(load(name, root), feedback=told)
         self.folder = root / courses.submitted_directory
         if not self.folder.is_dir():
             raise CannotGrade(f"There is no folder {self.folder} of submissions.")
@@ -126,13 +129,14 @@ def grade(
     submitted: Path | None = None,
     workers: int = 1,
     isolation: str = "bubblewrap",
+    feedback: str = "",
     limits: Limits | None = None,
     warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet."""
-    them, limits = Cohort(name, root, submitted), limits or Limits()
+    them, limits = Cohort(name, root, submitted, feedback), limits or Limits()
     before, present = them.records.done(), them.records.in_gradebook()
     graded = {
         student: line["submission"]

@@ -1,8 +1,8 @@
 """From what the referee says to marks, by nbgrader's own rule.
 
 The page that a student gets has each question, its mark, and in words what failed; of
-hidden tests no more than that. Everything that could come from a student is escaped,
-and the page runs no script and loads nothing.
+hidden tests no more than words of the instructor's. Everything that could come from a
+student is escaped, and the page runs no script and loads nothing.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,7 @@ class Mark:
     words: str = ""  # what failed, for the student; of a hidden test only that
 
 
-#: What comparing tests try, in words that are the same for everybody: what a hidden
-#: round has seen may not be told.
+#: What comparing tests try, in words that are the same for everybody.
 TRIED = (
     " It compares your answer with a reference on many other inputs: other sizes, the"
     " edges of what the task says and, where there are any, other number types and"
@@ -40,9 +39,16 @@ TRIED = (
 
 
 def judge(
-    notebook: NotebookNode, transcript: Transcript, instructor: NotebookNode
+    notebook: NotebookNode,
+    transcript: Transcript,
+    instructor: NotebookNode,
+    feedback: str = "words",
 ) -> tuple[NotebookNode, list[Mark]]:
-    """Put the referee's outputs into the notebook and mark it."""
+    """Put the referee's outputs into the notebook and mark it.
+
+    With "outputs" the page says what tests printed, too; with "code" the notebook that
+    is given back has the hidden tests besides.
+    """
     whole = {grade_id(cell): cell.source for cell in instructor.cells}
     judged = nbformat.from_dict(notebook)
     marks = []
@@ -53,12 +59,17 @@ def judge(
             if is_grade(cell) and not is_solution(cell):
                 tried = TRIED if compares(whole.get(name, "")) else ""
                 words = _test_outputs(cell, transcript, tried)
+                printed = transcript.tests.get(name, {}).get("printed")
+                if words and printed and feedback != "words":
+                    words += f"\nIt printed:\n{printed}"
             elif index in transcript.cells:
                 _cell_outputs(cell, transcript.cells[index])
         if name is not None and is_grade(cell):
             earned, points = determine_grade(cell)
             earned = None if earned is None else float(earned)
             marks.append(Mark(name, float(points), earned, words))
+        if feedback == "code" and is_grade(cell) and not is_solution(cell):
+            cell.source = whole.get(name, cell.source)
     make_harmless(judged)
     return judged, marks
 
@@ -81,7 +92,10 @@ def _test_outputs(cell: NotebookNode, transcript: Transcript, tried: str) -> str
     if earned < points:
         words = told["words"] or "It earns a part of its points."
         if told["earned"] == points:
-            words = f"The tests that you see pass; a hidden test fails.{tried}"
+            words = "The tests that you see pass; a hidden test fails."
+            if said := str(mark.get("said", "")):
+                words += f" It says: {said}"
+            words += tried
     part = repr(float(earned)) if 0 < earned < points else None
     _cell_outputs(cell, {"printed": told["printed"], "result": part, "error": None})
     if earned == 0:

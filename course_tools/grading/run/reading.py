@@ -93,7 +93,9 @@ def judged(
         notes.append(
             f"The submission's processes took together {over}, and were ended."
         )
-    notebook, marks = judge(restored, transcript, assignment.instructor)
+    notebook, marks = judge(
+        restored, transcript, assignment.instructor, assignment.feedback
+    )
     cells = by_name(restored.cells).items()
     return {
         "notebook": nbformat.v4.writes(notebook),
@@ -116,7 +118,9 @@ def judged_again(
 ) -> dict[str, Any]:
     """Mark one question of a submission that has run again; all other marks stay."""
     restored, transcript = nbformat.from_dict(json.loads(text)), _transcript(told)
-    notebook, marks = judge(restored, transcript, assignment.instructor)
+    notebook, marks = judge(
+        restored, transcript, assignment.instructor, assignment.feedback
+    )
     mark = next(mark for mark in marks if mark.cell == question)
     said = [words for words in rounds.words(transcript) if words not in notes]
     notes = [*notes, *said]

@@ -8,8 +8,10 @@ cross, as data.
 
 A referee runs one round. In a visible round the tests are those that students see, and
 what is printed and said is kept for the student. In a hidden round, with a referee and
-a student's process of its own, hidden tests run too, and nothing but the points is
-kept: a process that has seen hidden tests can tell nobody.
+a student's process of its own, hidden tests run too, and nothing is kept but the points
+and which of the instructor's own sentences a test ended in: a process that has seen
+hidden tests can tell nobody
+(:mod:`course_tools.grading.assignments.hidden_words`).
 
 A submission's process may die or hang. It is then started anew, all its cells run again
 but the one that killed it, and the next question is asked.
@@ -24,6 +26,7 @@ import signal
 import socket
 import struct
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,7 @@ from typing import Any
 import torch
 
 from course_tools.grading.assignments.comparisons import expected
+from course_tools.grading.assignments.hidden_words import in_words
 from course_tools.grading.bridge.codec import Handle, Refused
 from course_tools.grading.bridge.held import declare
 from course_tools.grading.bridge.peer import Peer, PeerGone
@@ -233,14 +237,15 @@ class Referee:
             with self._or_part():
                 self.peer.ask(("classes", self.given))
         if outcome["error"] and not self.hidden:
-            del outcome["result"]
+            del outcome["result"], outcome["at"]
             tell(self.control, "given", {"name": step["name"], **outcome})
 
     def test_cell(self, step: dict[str, Any]) -> None:
-        """Run a test cell; of a hidden round the grader hears the points alone."""
+        """Run a test cell; of a hidden round the grader hears no student's word."""
         outcome = self.run_test(step["source"], step["points"])
         if self.hidden:
-            outcome = {key: outcome[key] for key in ("earned", "tampering")}
+            kept = ("earned", "tampering", "said")
+            outcome = {key: outcome[key] for key in kept}
         event = "mark" if self.hidden else "test"
         tell(self.control, event, {"name": step["name"], **outcome})
 
@@ -253,6 +258,7 @@ class Referee:
     def run_test(self, source: str, points: float) -> dict[str, Any]:
         """Run a version of a test and say what it earns, by nbgrader's rule."""
         said = {"earned": 0.0, "error": "Stopped", "printed": "", "tampering": ""}
+        said["said"] = ""
         try:
             peer = self.student()
         except OutOfStarts:
@@ -282,7 +288,20 @@ class Referee:
             "words": words,
             "printed": outcome["printed"],
             "tampering": words if suspect else "",
+            "said": self.said(source, outcome) if self.hidden else "",
         }
+
+    def said(self, source: str, outcome: dict[str, Any]) -> str:
+        """The instructor's own words of a test that failed."""
+        if outcome["error"] != "AssertionError":
+            return ""
+        line, own = outcome["at"]
+        message = outcome["message"] if own else ""  # else a student's process's
+        steps = [
+            step for step in self.job["steps"] if step["kind"] in ("given", "test")
+        ]
+        seen = "\n".join(step.get("visible", step["source"]) for step in steps)
+        return in_words(source, line, message, seen)
 
     def run_here(self, source: str) -> dict[str, Any]:
         """Run a cell of the instructor's in this process."""
@@ -305,7 +324,13 @@ class Referee:
             message = str(raised)
         elif raised is not None:
             message = f"{error}: {raised}"
-        said = {"error": error, "printed": printed.getvalue()[:PRINTED]}
+        said: dict[str, Any] = {"error": error, "printed": printed.getvalue()[:PRINTED]}
+        frames = [*traceback.walk_tb(raised.__traceback__)] if raised else []
+        lines = [n for frame, n in frames if frame.f_globals is self.namespace]
+        # where it ends: in a test, or in what a comparison carries with it?
+        last: dict[str, Any] = frames[-1][0].f_globals if frames else {}
+        own = last is self.namespace or "TEXT" in last
+        said["at"] = (lines[0] if lines else 0, own)
         if len(message) > WORDS:  # what to do about it often stands at the end
             message = f"{message[: WORDS - 600]} [...] {message[-500:]}"
         return {**said, "message": message, "result": done.result}

@@ -57,13 +57,14 @@ def regrade(
     submitted: Path | None = None,
     workers: int = 1,
     isolation: str = "bubblewrap",
+    feedback: str = "",
     limits: Limits | None = None,
     warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
 ) -> Regraded:
     """Judge one question of every graded submission again."""
-    them, limits = Cohort(name, root, submitted), limits or Limits()
+    them, limits = Cohort(name, root, submitted, feedback), limits or Limits()
     assignment = them.assignment
     tests = [part for part in assignment.cells if part]
     if question not in tests:

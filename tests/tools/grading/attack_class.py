@@ -30,7 +30,7 @@ from course_tools.grading.sandbox.ways import adopt
 
 ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
 POINTS = {"scale-tests": 3.0, "count-tests": 4.0, "why": 2.0}
-#: Stands in hidden tests alone: as what they ask for, and in what they say.
+#: Stands in hidden tests alone, as what they ask for.
 SECRETS = ("7319", "never-to-be-seen")
 HONEST = ("ada", "zoe")
 LIMITS = Limits(cell_seconds=3.0, total_seconds=60.0, disk="16m", memory=2**30)
@@ -44,7 +44,7 @@ assert isinstance(answer, torch.Tensor), f"scale must return a tensor; yours ret
 assert torch.allclose(answer, torch.tensor([2.0, -4.0])), f"twice [1, -2] is [2, -4]; yours is {answer.tolist()}"
 ### BEGIN HIDDEN TESTS
 answer = scale(torch.tensor([7319.0]))
-assert abs(answer.item() - 14638) < 1e-3, "never-to-be-seen"
+assert abs(answer.item() - 14638) < 1e-3, "large numbers are doubled, too"
 ### END HIDDEN TESTS"""  # noqa: E501
 
 COUNT_TESTS = """mark = 0.0
