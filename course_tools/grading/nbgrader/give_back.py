@@ -35,7 +35,7 @@ class GiveBack(NbGraderPreprocessor):
         help="Of hidden tests: words alone, what is printed too, or everything.",
     ).tag(config=True)
     # nbconvert sets it, and would say that it is unknown
-    display_data_priority = List().tag(config=True)
+    display_data_priority: List = List().tag(config=True)
 
     def preprocess(
         self, nb: NotebookNode, resources: ResourcesDict

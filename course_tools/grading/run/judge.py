@@ -59,7 +59,7 @@ def judge(
             if is_grade(cell) and not is_solution(cell):
                 tried = TRIED if compares(whole.get(name, "")) else ""
                 words = _test_outputs(cell, transcript, tried)
-                printed = transcript.tests.get(name, {}).get("printed")
+                printed = transcript.tests.get(str(name), {}).get("printed")
                 if words and printed and feedback != "words":
                     words += f"\nIt printed:\n{printed}"
             elif index in transcript.cells:

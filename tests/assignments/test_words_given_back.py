@@ -1,0 +1,157 @@
+"""Forty wrong answers to each assignment: what their students get back has words, and
+no line and no value of a hidden test.
+
+The answers run once for all tests (`known_answers`); what a kernel would have left of
+each run, at its worst, is written around what it said: the whole cell in its
+traceback, at every hidden line in turn, and every hidden value printed.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+import torch
+from known_answers import known_answers, run_known
+from nbconvert.exporters import HTMLExporter
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from nbgrader.converters import GenerateFeedback
+from nbgrader.utils import is_solution
+from whole import first_or_all
+
+from course_tools.grading.assignments.comparing import Draw
+from course_tools.grading.assignments.comparisons import WRITTEN, _scope
+from course_tools.grading.assignments.hidden_words import hidden_lines, in_words
+from course_tools.grading.assignments.mutants import Mutant, change
+from course_tools.grading.assignments.release import assignments
+from course_tools.grading.nbgrader.give_back import FAILS, make_fit
+from course_tools.grading.run.assignment import Assignment, load
+from course_tools.grading.run.execute import Transcript
+from course_tools.grading.run.judge import judge, page
+
+ROOT = Path(__file__).resolve().parents[2]
+WRONG = 40
+
+pytestmark = pytest.mark.slow
+
+
+def hidden_rows(source: str) -> list[tuple[int, str]]:
+    """The lines that tell something, with their numbers."""
+    rows = enumerate(source.split("\n"), start=1)
+    hidden = hidden_lines(source)
+    return [(n, row.strip()) for n, row in rows if n in hidden and len(row) > 8]
+
+
+def values(value: Any) -> Iterator[str]:
+    """What can be recognised of a value, as it would be written."""
+    if isinstance(value, torch.Tensor):
+        yield from values(value.detach().double().flatten()[:20].tolist())
+    elif isinstance(value, dict):
+        yield from values([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from values(part)
+    elif isinstance(value, int | float | str) and len(text := str(value)) > 5:
+        yield text
+        yield text[:7]  # as torch rounds
+
+
+@cache
+def compared(packed: str, label: str, seed: str) -> frozenset[str]:
+    """The inputs that a comparison draws."""
+    cases = _scope(packed)["COMPARISONS"][label].cases(Draw(int(seed)))
+    return frozenset(v for case in cases for v in values([case.args, case.kwargs]))
+
+
+def secrets(source: str, seen: str) -> set[str]:
+    """The hidden lines of a cell and what they ask for, but for what students see."""
+    found = {row for _, row in hidden_rows(source)}
+    for comparison in WRITTEN.findall(source):
+        found |= compared(*comparison)
+    return {text for text in found if text not in seen}
+
+
+def executed(
+    assignment: Assignment, mutant: Mutant, said: str, line: int, prints: str
+) -> tuple[NotebookNode, NotebookNode]:
+    """What `nbgrader autograde` has of an answer before its last step; and its cell."""
+    notebook = change(assignment.instructor, mutant.changes)
+    name, _, message = said.partition(": ")
+    [cell] = [c for c in notebook.cells if c["id"] == mutant.cell]
+    trace = [f"{name}  Traceback", f"Cell In[7], line {line}\n{cell.source}", said]
+    cell.outputs = [
+        new_output("stream", name="stdout", text=prints),
+        new_output("error", ename=name, evalue=message, traceback=trace),
+    ]
+    return notebook, cell
+
+
+@cache
+def exporter() -> HTMLExporter:
+    """That of `nbgrader generate_feedback`."""
+    return HTMLExporter(config=GenerateFeedback().config)
+
+
+def feedback(notebook: NotebookNode) -> str:
+    about = {"notebook": "it", "score": 0, "max_score": 1, "late_penalty": 0}
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            cell.metadata.nbgrader.setdefault("score", 0)
+    text = exporter().from_notebook_node(notebook, {"nbgrader": about})[0]
+    text = re.sub(r"(?s)<(style|script).*?</\1>|<[^>]*>", "", text)
+    return html.unescape(text)
+
+
+def our_page(assignment: Assignment, mutant: Mutant, said: str) -> str:
+    """The page of `course grade`, where visible tests pass and a hidden one fails."""
+    points = {
+        c.metadata.nbgrader.grade_id: c.metadata.nbgrader for c in assignment.tests
+    }
+    most = float(points[mutant.cell].points)
+    told = {"words": "", "error": "", "printed": "", "earned": most}
+    marks = {mutant.cell: {"earned": 0.0, "tampering": "", "said": said}}
+    ran = Transcript(tests={mutant.cell: told}, marks=marks)
+    _, found = judge(assignment.released, ran, assignment.instructor)
+    return page(assignment.name, "ada", found, [])
+
+
+@pytest.mark.parametrize("name", first_or_all(*assignments(ROOT)))
+def test_wrong_answers_get_words_and_no_line_or_value_of_a_hidden_test(name):
+    assignment, outcomes = load(name, ROOT), run_known(name)
+    whole = {cell["id"]: cell.source for cell in assignment.instructor.cells}
+    released = "\n".join(cell.source for cell in assignment.released.cells)
+    mutants = sorted(known_answers(name)[0], key=lambda one: one.caught)[:WRONG]
+    worded = 0
+    for mutant in mutants:
+        said, source = (
+            outcomes[mutant.name].grader[mutant.cell].words,
+            whole[mutant.cell],
+        )
+        own = change(assignment.instructor, mutant.changes).cells
+        answers = "\n".join(cell.source for cell in own if is_solution(cell))
+        secret = secrets(source, f"{released}\n{answers}\n{mutant.words}")
+        rows = hidden_rows(source)
+        lines = [number for number, _ in rows] if mutant.caught == "hidden" else [1]
+        prints, message = "\n".join(secret), said.partition(": ")[2]
+        told = {line: in_words(source, line, message, released) for line in lines}
+        best = max(lines, key=lambda line: len(told[line]))
+        for line in lines:
+            notebook, cell = executed(assignment, mutant, said, line, prints)
+            make_fit(notebook)
+            ways = {"autograded": nbformat.writes(notebook, ensure_ascii=False)}
+            if line == best:
+                ways["feedback"] = feedback(notebook)
+            page_text = our_page(assignment, mutant, told[line])
+            ways["our page"] = html.unescape(page_text)
+            for way, text in ways.items():
+                leaked = {one for one in secret if one in text}
+                assert not leaked, (mutant.name, way, line, leaked)
+            [words] = [o.evalue for o in cell.outputs if o.output_type == "error"]
+            assert FAILS in words if mutant.caught == "hidden" else message in words
+        worded += bool(told[best]) or mutant.caught == "visible"
+    assert worded >= 0.8 * len(mutants), f"{worded} of {len(mutants)} are told in words"
