@@ -256,6 +256,20 @@ def _regrade(
 
 
 @grading_app.command()
+def init() -> None:
+    """Give a class hidden inputs of its own: write course-secret.txt, ignored by git.
+
+    Release each assignment after it. Keep the file as long as the class's marks.
+    """
+    stop_outside_a_course()
+    from course_tools.grading.assignments.comparisons import SECRET, make_secret
+
+    made = make_secret(Path())
+    then = "Release each assignment again." if made else "It stays as it is."
+    typer.echo(f"{SECRET} {'is written' if made else 'is there'}. {then}")
+
+
+@grading_app.command()
 def publish(
     folder: Path = argument(
         "Where to, outside this repository; an earlier one is updated."

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import under_secrets
 from cases import for_each
 from known_answers import known_answers, representatives, run_known
-from whole import WHOLE
+from whole import WHOLE, whole_only
 
 from course_tools.grading.assignments.mutants import (
     Mark,
@@ -97,6 +98,12 @@ def test_the_reference_gets_full_marks(outcomes, name):
     reference = outcomes(name)["reference"]
     assert reference.grader
     assert failed(reference.grader) | failed(reference.student) == set()
+
+
+@whole_only
+def test_a_class_with_hidden_inputs_of_its_own_gives_the_same_verdicts(tmp_path):
+    """Under three secrets; `under_secrets.py` tries twenty."""
+    assert under_secrets.changed("attention", (1, 2, 3), tmp_path) == []
 
 
 @for_each("name", ASSIGNMENTS)

@@ -11,7 +11,9 @@ nothing: it lets ``wrong`` be what is wrong, by output.
 import base64
 import functools
 import hashlib
+import os
 import re
+import secrets
 import zlib
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,31 @@ WRITTEN = re.compile(
 )
 
 
+#: Beside ``nbgrader_config.py``, and in no repository.
+SECRET = "course-secret.txt"
+
+
+def secret_of(root: Path) -> str:
+    """The class's own secret; without one its hidden inputs are the public ones."""
+    place = root / SECRET
+    return place.read_text(encoding="ascii").strip() if place.is_file() else ""
+
+
+def make_secret(root: Path) -> bool:
+    """Draw a secret for the class of a folder; leave one that is there."""
+    ignored = root / ".gitignore"
+    lines = ignored.read_text("utf-8").splitlines() if ignored.is_file() else []
+    if SECRET not in lines:
+        ignored.write_text("\n".join([*lines, SECRET, ""]), encoding="utf-8")
+    try:
+        place = os.open(root / SECRET, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    with open(place, "w", encoding="ascii") as file:
+        file.write(f"{secrets.token_hex(16)}\n")
+    return True
+
+
 def seed_of(assignment: str, function: str, secret: str = "") -> int:
     """The seed of a function's inputs: the one place where they are chosen."""
     state = hashlib.sha256(f"{secret}\0{assignment}\0{function}".encode()).digest()
@@ -46,6 +73,8 @@ def with_comparisons(source: str, path: Path) -> str:
     text = OWN_IMPORT.sub("", own)
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
+    secret = secret_of(path.parents[2])  # the folder of solutions/NAME/NAME.py
+
     def code(found: re.Match[str]) -> str:
         function, wrong = found[1], found[2]
         return CODE.format(
@@ -53,7 +82,7 @@ def with_comparisons(source: str, path: Path) -> str:
             assigned=f"{wrong} = " if wrong else "",
             verb="complaints" if wrong else "compare",
             function=function,
-            seed=seed_of(path.stem, function),
+            seed=seed_of(path.stem, function, secret),
         )
 
     return LINE.sub(code, source)

@@ -27,6 +27,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 
 from course_lib.files import write_whole
+from course_tools.grading.assignments.comparisons import secret_of, seed_of
 from course_tools.grading.assignments.source import (
     AssignmentError,
     others,
@@ -166,7 +167,9 @@ def run_cases(
     """
     names = [] if only is None else ["only", *sorted(only)]
     packages = [version(package) for package in ("torch", "nbgrader", "ipython")]
-    state = [platform.python_version(), *packages, cases_key(name, root), *names]
+    own = seed_of(name, "", secret_of(root))  # other hidden inputs, another run
+    state = [platform.python_version(), *packages, cases_key(name, root), str(own)]
+    state += names
     digest = hashlib.sha256(" ".join(state).encode())
     library = Path(__file__).parents[3]
     for folder in ("course_lib", "course_tools/grading"):

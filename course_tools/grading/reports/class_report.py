@@ -16,6 +16,7 @@ from nbgrader.coursedir import CourseDirectory
 
 from course_lib.files import write_whole
 from course_tools.grading.assignments.editions import EDITION
+from course_tools.grading.assignments.comparisons import secret_of
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.notebook_files import read_released
 from course_tools.grading.collect.intake import collect
@@ -26,6 +27,11 @@ from course_tools.grading.run.reading import answers
 from course_tools.grading.run.record import Records
 
 BINS = 10
+OWN_INPUTS = " Hidden tests ask for inputs that are this class's own."
+PUBLIC_INPUTS = (
+    " Hidden tests ask for the inputs that anybody can draw who has the repository;"
+    " `course init` gives a class its own."
+)
 Marks = Mapping[str, Mapping[str, float | None]]
 
 PAGE = """<!doctype html>
@@ -101,6 +107,7 @@ def page(
     points: Mapping[str, float],
     noticed: Mapping[str, Sequence[str]],
     pairs: Sequence[Alike],
+    about: str = "",
 ) -> str:
     """Write the page."""
     most = sum(points.values())
@@ -113,6 +120,7 @@ def page(
     if waiting:
         by_hand = "answers are still to be marked by hand"
         summary += f" {waiting} {by_hand} and count as 0 until then."
+    summary += about
     bins = [0] * BINS
     for total in totals:
         bins[min(int(BINS * total / most), BINS - 1)] += 1
@@ -192,5 +200,8 @@ def report(name: str, root: Path = Path()) -> Path:
     place = root / "reports" / f"{name}.html"
     place.parent.mkdir(exist_ok=True)
     pairs = alike(prints, given)
-    write_whole(place, page(name, marks, points, noticed, pairs))
+    about = ""
+    if (root / "solutions" / name / "hidden.py").is_file():
+        about = OWN_INPUTS if secret_of(root) else PUBLIC_INPUTS
+    write_whole(place, page(name, marks, points, noticed, pairs, about))
     return place

@@ -204,6 +204,28 @@ def test_every_seed_comes_from_one_function_and_a_secret_changes_it(
     assert reference[0] != reference[1]
 
 
+def test_a_class_with_a_secret_has_hidden_inputs_of_its_own(tmp_path):
+    solution = tmp_path / "solutions" / "small"
+    solution.mkdir(parents=True)
+    (solution / "hidden.py").write_text(HIDDEN, encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("gradebook.db", encoding="utf-8")
+    cells = [with_comparisons(LINE, solution / "small.py")]
+    assert comparisons.make_secret(tmp_path)
+    secret = comparisons.secret_of(tmp_path)
+    assert len(secret) == 32
+    assert not comparisons.make_secret(tmp_path), "it stays"
+    assert comparisons.secret_of(tmp_path) == secret
+    ignored = (tmp_path / ".gitignore").read_text(encoding="utf-8").split()
+    assert ignored == ["gradebook.db", comparisons.SECRET]
+    assert (tmp_path / comparisons.SECRET).stat().st_mode & 0o077 == 0
+    cells.append(with_comparisons(LINE, solution / "small.py"))
+    public, own = map(expected, cells)
+    assert public.keys().isdisjoint(own)
+    assert [*public.values()] != [*own.values()]
+    assert secret not in cells[1]
+    assert refusal(cells[1], RIGHT) == ""
+
+
 #: What a student's cell can do to all that a comparison stands on, in its process.
 PATCHED = """
 import builtins, importlib, sys, types

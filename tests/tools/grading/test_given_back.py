@@ -20,6 +20,7 @@ from nbgrader.coursedir import CourseDirectory
 from course_tools.grading.assignments.hidden_words import hidden_lines, in_words
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.nbgrader.give_back import FAILS, make_fit
+from course_tools.grading.reports.class_report import OWN_INPUTS, PUBLIC_INPUTS, report
 from course_tools.grading.run.grade import grade
 
 pytestmark = pytest.mark.slow
@@ -174,6 +175,10 @@ def test_our_pages_have_the_same_words(released, tmp_path):
         pages["stock"] = texts(classroom, student)["feedback"]
         for way, text in pages.items():
             assert leaks(text, SECRET) == set(), (student, way)
+    (classroom.root / "solutions" / "mini" / "hidden.py").touch()
+    assert leaks(report("mini", classroom.root).read_text(), {PUBLIC_INPUTS})
+    assert classroom.run("course init").startswith("course-secret.txt is written.")
+    assert leaks(report("mini", classroom.root).read_text(), {OWN_INPUTS})
     for path in classroom.root.glob("grading-*"):
         rest = [path] if path.is_file() else path.rglob("*.jsonl")
         assert not any(leaks(one.read_text(), SECRET) for one in rest)

@@ -14,6 +14,7 @@ from course_tools.cli import app
         ["collect", "attention", "download.zip"],
         ["grade", "attention"],
         ["grade", "attention", "--question", "softmax"],
+        ["init"],
         ["replay", "attention"],
         ["report", "attention"],
         ["export", "attention"],

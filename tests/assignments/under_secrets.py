@@ -1,0 +1,64 @@
+"""Known answers under a class's own hidden inputs: the verdicts are those of the public
+ones.
+
+``python tests/assignments/under_secrets.py NAME [COUNT]`` tries COUNT secrets, twenty
+where none is said, and names each verdict that another secret changes.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from course_tools.grading.assignments.comparisons import SECRET
+from course_tools.grading.assignments.mutants import run_cases
+
+ROOT = Path(__file__).resolve().parents[2]
+Verdicts = dict[tuple[str, str], float]
+
+
+def course(folder: Path, number: int) -> Path:
+    """A course folder with the sources of this one and a secret of its own."""
+    own = folder / f"secret-{number}"
+    own.mkdir()
+    for name in ("solutions", "tests"):
+        (own / name).symlink_to(ROOT / name)
+    (own / SECRET).write_text(f"{number:032x}\n", encoding="ascii")
+    return own
+
+
+def verdicts(name: str, root: Path, only: Iterable[str] | None) -> Verdicts:
+    """The points of each known answer, by case and cell."""
+    outcomes = run_cases(name, root, only=only)
+    return {
+        (case, cell): mark.points
+        for case, outcome in outcomes.items()
+        for cell, mark in outcome.grader.items()
+    }
+
+
+def changed(
+    name: str, numbers: Iterable[int], folder: Path, only: Iterable[str] | None = None
+) -> list[str]:
+    """Where a secret changes a verdict."""
+    public = verdicts(name, ROOT, only)
+    assert public
+    found = []
+    for number in numbers:
+        own = verdicts(name, course(folder, number), only)
+        found += [
+            f"secret {number}: {case}, {cell}: {public.get((case, cell))} -> {points}"
+            for (case, cell), points in own.items()
+            if public.get((case, cell)) != points
+        ]
+        assert own.keys() == public.keys()
+    return found
+
+
+if __name__ == "__main__":
+    assignment, count = sys.argv[1], int((sys.argv[2:] or ["20"])[0])
+    with tempfile.TemporaryDirectory() as place:
+        found = changed(assignment, range(1, count + 1), Path(place))
+    print(*found, f"{assignment}: {len(found)} differ under {count} secrets", sep="\n")
