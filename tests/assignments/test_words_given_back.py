@@ -56,8 +56,9 @@ def values(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for part in value:
             yield from values(part)
-    elif isinstance(value, int | float | str) and len(text := str(value)) > 5:
-        yield text
+    elif isinstance(value, str) and len(value) > 8:
+        yield value
+    elif isinstance(value, int | float) and len(text := str(value)) > 5:
         yield text[:7]  # as torch rounds
 
 
