@@ -1,8 +1,8 @@
 """Run one round of a submission behind the wall, and bring back what the referee says.
 
 The visible round runs the tests that students see, and its words are kept for the
-student; it knows no hidden test. The hidden round runs whole tests, and gives points
-alone (:mod:`course_tools.grading.run.rounds` says why, and when each runs).
+student; it knows no hidden test. The hidden round runs whole tests, and gives points,
+and sentences of the instructor's, alone (:mod:`course_tools.grading.run.rounds` says why, and when each runs).
 
 The grader starts two processes of a warm worker, hands the referee its job, gives it a
 new student's process when it asks for one, and ends both when the referee is done or
@@ -59,7 +59,7 @@ Steps = list[dict[str, Any]]
 class Round:
     """What the referee is told of one round of a submission."""
 
-    hidden: bool  # whether tests are whole, and only points are told
+    hidden: bool  # whether tests are whole, and no student's word is told
     steps: Steps  # of each test the source of this round alone
     deadly: list[int] = field(default_factory=list)  # cells that are not run
     spent: float = 0.0  # seconds of its time that another round has used up
