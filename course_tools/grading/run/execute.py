@@ -2,7 +2,8 @@
 
 The visible round runs the tests that students see, and its words are kept for the
 student; it knows no hidden test. The hidden round runs whole tests, and gives points,
-and sentences of the instructor's, alone (:mod:`course_tools.grading.run.rounds` says why, and when each runs).
+and sentences of the instructor's, alone (:mod:`course_tools.grading.run.rounds` says
+why, and when each runs).
 
 The grader starts two processes of a warm worker, hands the referee its job, gives it a
 new student's process when it asks for one, and ends both when the referee is done or

@@ -297,10 +297,11 @@ class Referee:
             return ""
         line, own = outcome["at"]
         message = outcome["message"] if own else ""  # else a student's process's
-        steps = [
-            step for step in self.job["steps"] if step["kind"] in ("given", "test")
-        ]
-        seen = "\n".join(step.get("visible", step["source"]) for step in steps)
+        seen = "\n".join(
+            step.get("visible", step["source"])
+            for step in self.job["steps"]
+            if step["kind"] in ("given", "test")
+        )
         return in_words(source, line, message, seen)
 
     def run_here(self, source: str) -> dict[str, Any]:

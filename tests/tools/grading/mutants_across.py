@@ -103,7 +103,8 @@ class Pair:
             "total_seconds": PATIENCE * SECONDS_PER_CASE,
         }
         self.referee = Referee(
-            control, {"hidden": True, "deadly": [], "files": files, **limits}
+            control,
+            {"hidden": True, "steps": [], "deadly": [], "files": files, **limits},
         )
         self.peer = self.referee.student()
         # a case whose process ends gets no other one: it is told as what it is, a

@@ -2,6 +2,7 @@
 patches what they stand on is compared with himself."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from course_tools.grading.assignments.comparisons import (
     with_comparisons,
 )
 from course_tools.grading.assignments.source import read_source
+from course_tools.grading.run.referee import Referee
 
 ROOT = Path(__file__).parents[3]
 LINE = "# {compare:affine}"
@@ -187,6 +189,29 @@ Comparison(
 def test_no_value_of_an_input_is_told(cell):
     said = refusal(cell, RIGHT.replace("* scale", "* 3"))
     assert not any(sign.isdigit() for sign in said)
+
+
+def test_a_hidden_round_keeps_the_kind_of_input_and_no_word_of_a_students(cell):
+    """The referee's own words, of a function that is in another process."""
+    job = {"hidden": True, "steps": [], "deadly": [], "cell_seconds": 600}
+    referee = Referee(socket.socket(), job)
+    referee.namespace["__expected__"] = expected(cell)
+
+    def told(source: str) -> str:
+        exec(source, names := {"torch": torch})  # noqa: S102
+        referee.namespace["affine"] = names["affine"]
+        return referee.said(cell, referee.run_here(cell))
+
+    assert told(RIGHT) == ""
+    assert told(RIGHT.replace("* scale", "* 2")) == (
+        "With another scale, the sums is wrong."
+    )
+    secret = RIGHT.replace(RETURN, "(_ for _ in ()).throw(KeyError(x.tolist()))")
+    assert told(secret) == "With some rows, affine raises an error"
+    forged = (
+        "def many(calls): raise AssertionError('With a secret')\naffine.many = many"
+    )
+    assert told(f"{RIGHT}\n{forged}") == "", "it was sent by the student's process"
 
 
 def test_every_seed_comes_from_one_function_and_a_secret_changes_it(
