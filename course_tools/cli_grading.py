@@ -46,16 +46,25 @@ def stay_with_the_edition() -> None:
 @grading_app.command()
 def init(
     edition: str = option(
-        "The edition of your class for its term, e.g. 2026.12.", default=...
+        "Keep it to an edition for its term, e.g. 2026.12.", default=""
     ),
 ) -> None:
-    """Keep this class to an edition: write edition.txt, which release, publish and
-    grade heed."""
+    """Begin a class: give it hidden inputs of its own, course-secret.txt, which git
+    ignores, and with --edition keep it to one, edition.txt, which release, publish and
+    grade heed.
+
+    Release each assignment after it. Keep the secret as long as the class's marks.
+    """
     stop_outside_a_course()
+    from course_tools.grading.assignments.comparisons import SECRET, make_secret
     from course_tools.grading.assignments.editions import OtherEdition, pin
 
-    with in_words(OtherEdition, code=1):
-        typer.echo(f"wrote {pin(edition)}; commit it")
+    if edition:
+        with in_words(OtherEdition, code=1):
+            typer.echo(f"wrote {pin(edition)}; commit it")
+    made = make_secret(Path())
+    then = "Release each assignment again." if made else "It stays as it is."
+    typer.echo(f"{SECRET} {'is written' if made else 'is there'}. {then}")
 
 
 @grading_app.command()
@@ -253,20 +262,6 @@ def _regrade(
     )
     if found.left or found.others:
         raise typer.Exit(code=1)
-
-
-@grading_app.command()
-def init() -> None:
-    """Give a class hidden inputs of its own: write course-secret.txt, ignored by git.
-
-    Release each assignment after it. Keep the file as long as the class's marks.
-    """
-    stop_outside_a_course()
-    from course_tools.grading.assignments.comparisons import SECRET, make_secret
-
-    made = make_secret(Path())
-    then = "Release each assignment again." if made else "It stays as it is."
-    typer.echo(f"{SECRET} {'is written' if made else 'is there'}. {then}")
 
 
 @grading_app.command()

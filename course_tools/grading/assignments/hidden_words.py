@@ -9,6 +9,8 @@ choose among an instructor's sentences, and add nothing to them.
 
 import ast
 import re
+import traceback
+from typing import Any
 
 #: nbgrader's own marks around what is hidden.
 MARKS = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
@@ -36,6 +38,23 @@ def visible(source: str, hidden: set[int]) -> str:
     """A cell as students get it."""
     lines = enumerate(source.split("\n"), start=1)
     return "\n".join(line for number, line in lines if number not in hidden)
+
+
+def own_words(
+    raised: BaseException | None, source: str, scope: dict[str, Any], job: dict
+) -> str:
+    """The instructor's own words of what a test raised in the referee's process."""
+    if type(raised) is not AssertionError:
+        return ""
+    frames = [*traceback.walk_tb(raised.__traceback__)]
+    line = next((n for frame, n in frames if frame.f_globals is scope), 0)
+    # raised by a test, or by what a comparison carries with it? Else a student's
+    # process has sent the message
+    last = frames[-1][0].f_globals
+    message = str(raised) if last is scope or "TEXT" in last else ""
+    shown = [step for step in job["steps"] if step["kind"] in ("given", "test")]
+    seen = "\n".join(step.get("visible", step["source"]) for step in shown)
+    return in_words(source, line, message, seen)
 
 
 def in_words(source: str, line: int, message: str, seen: str) -> str:

@@ -15,8 +15,8 @@ from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
 
 from course_lib.files import write_whole
-from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.assignments.comparisons import secret_of
+from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.notebook_files import read_released
 from course_tools.grading.collect.intake import collect

@@ -26,7 +26,6 @@ import signal
 import socket
 import struct
 import time
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ from typing import Any
 import torch
 
 from course_tools.grading.assignments.comparisons import expected
-from course_tools.grading.assignments.hidden_words import in_words
+from course_tools.grading.assignments.hidden_words import own_words
 from course_tools.grading.bridge.codec import Handle, Refused
 from course_tools.grading.bridge.held import declare
 from course_tools.grading.bridge.peer import Peer, PeerGone
@@ -237,7 +236,7 @@ class Referee:
             with self._or_part():
                 self.peer.ask(("classes", self.given))
         if outcome["error"] and not self.hidden:
-            del outcome["result"], outcome["at"]
+            del outcome["result"], outcome["raised"]
             tell(self.control, "given", {"name": step["name"], **outcome})
 
     def test_cell(self, step: dict[str, Any]) -> None:
@@ -288,21 +287,8 @@ class Referee:
             "words": words,
             "printed": outcome["printed"],
             "tampering": words if suspect else "",
-            "said": self.said(source, outcome) if self.hidden else "",
+            "said": own_words(outcome["raised"], source, self.namespace, self.job),
         }
-
-    def said(self, source: str, outcome: dict[str, Any]) -> str:
-        """The instructor's own words of a test that failed."""
-        if outcome["error"] != "AssertionError":
-            return ""
-        line, own = outcome["at"]
-        message = outcome["message"] if own else ""  # else a student's process's
-        seen = "\n".join(
-            step.get("visible", step["source"])
-            for step in self.job["steps"]
-            if step["kind"] in ("given", "test")
-        )
-        return in_words(source, line, message, seen)
 
     def run_here(self, source: str) -> dict[str, Any]:
         """Run a cell of the instructor's in this process."""
@@ -325,16 +311,11 @@ class Referee:
             message = str(raised)
         elif raised is not None:
             message = f"{error}: {raised}"
-        said: dict[str, Any] = {"error": error, "printed": printed.getvalue()[:PRINTED]}
-        frames = [*traceback.walk_tb(raised.__traceback__)] if raised else []
-        lines = [n for frame, n in frames if frame.f_globals is self.namespace]
-        # where it ends: in a test, or in what a comparison carries with it?
-        last: dict[str, Any] = frames[-1][0].f_globals if frames else {}
-        own = last is self.namespace or "TEXT" in last
-        said["at"] = (lines[0] if lines else 0, own)
+        said = {"error": error, "printed": printed.getvalue()[:PRINTED]}
         if len(message) > WORDS:  # what to do about it often stands at the end
             message = f"{message[: WORDS - 600]} [...] {message[-500:]}"
-        return {**said, "message": message, "result": done.result}
+        said["message"] = message
+        return {**said, "result": done.result, "raised": raised}
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from course_tools.grading.assignments.comparisons import (
     seed_of,
     with_comparisons,
 )
+from course_tools.grading.assignments.hidden_words import own_words
 from course_tools.grading.assignments.source import read_source
 from course_tools.grading.run.referee import Referee
 
@@ -200,7 +201,8 @@ def test_a_hidden_round_keeps_the_kind_of_input_and_no_word_of_a_students(cell):
     def told(source: str) -> str:
         exec(source, names := {"torch": torch})  # noqa: S102
         referee.namespace["affine"] = names["affine"]
-        return referee.said(cell, referee.run_here(cell))
+        raised = referee.run_here(cell)["raised"]
+        return own_words(raised, cell, referee.namespace, job)
 
     assert told(RIGHT) == ""
     assert told(RIGHT.replace("* scale", "* 2")) == (

@@ -12,7 +12,7 @@ import pytest
 from cases import for_each
 from classroom import REPOSITORY
 from guide import commands, settings, text
-from nbgrader.converters import Autograde
+from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
@@ -83,10 +83,14 @@ def test_table_of_settings_is_the_configuration():
     shown["CourseDirectory.ignore"] = added(
         config.CourseDirectory.ignore, CourseDirectory().ignore
     )
-    steps = config.Autograde.sanitize_preprocessors
-    shown["Autograde.sanitize_preprocessors"] = added(
-        steps, Autograde.sanitize_preprocessors.default_args[0]
-    )
+    for step, name in (
+        (Autograde, "sanitize_preprocessors"),
+        (Autograde, "autograde_preprocessors"),
+        (GenerateFeedback, "preprocessors"),
+    ):
+        stock = getattr(step, name).default_args[0]
+        place = step.__name__
+        shown[f"{place}.{name}"] = added(config[place][name], stock)
     assert settings() == shown
 
 
