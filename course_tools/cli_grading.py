@@ -342,3 +342,42 @@ def report(name: Name) -> None:
 
     with in_words(CannotRecord, CannotCheck):
         typer.echo(write_report(name))
+
+
+@grading_app.command()
+def viva(
+    name: Name,
+    submitted: Path | None = option(
+        "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
+    ),
+    workers: int = option(
+        "Submissions at a time; each takes about a core.",
+        min=1,
+        show_default="one a core",
+        default=os.cpu_count() or 1,
+    ),
+    isolation: str = option(
+        "The sandbox: bubblewrap, or container, by Podman or Docker.",
+        default="bubblewrap",
+    ),
+) -> None:
+    """Write into viva/NAME/, for each submission, a sheet of questions on the student's
+    own code, and its key.
+
+    Exit status: 0, or 1 if a submission has fewer than three questions, or 2 if nothing
+    could be run.
+    """
+    stop_outside_a_course()
+    from course_tools.grading.assignments.source import AssignmentError
+    from course_tools.grading.run.assignment import CannotGrade
+    from course_tools.grading.sandbox.sandbox import NoIsolation
+    from course_tools.grading.viva.viva import viva as write_sheets
+
+    lacking = 0
+    with in_words(CannotGrade, NoIsolation, AssignmentError):
+        for one in write_sheets(name, Path(), submitted, workers, isolation):
+            lacking += bool(one.problem)
+            words = f"{one.student}: {len(one.questions)} questions. {one.problem}"
+            say(words.strip(), err=bool(one.problem))
+    if lacking:
+        raise typer.Exit(code=1)

@@ -1,0 +1,82 @@
+"""What runs in the student's process: small calls of code, unchanged or changed.
+
+The text of this module goes in as a cell. What it prints is data that a student could
+forge, and nothing rests on it but the student's own sheet.
+"""
+
+import contextlib
+import io
+import json
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+VIVA_LETTERS, VIVA_LINES = 110, 20_000  # of a result, and that a call runs
+
+
+class VivaEndless(BaseException):
+    """A call runs more lines than any small one does."""
+
+
+def viva_text(value: Any) -> str:
+    """Write a value for the sheet, numbers with four digits; raise if it is no data."""
+    if hasattr(value, "detach"):
+        return viva_text(value.detach().tolist())
+    if value is None or isinstance(value, bool | int | str):
+        return repr(value)
+    if isinstance(value, float):
+        return f"{round(value, 4) + 0.0:.7g}"
+    if isinstance(value, dict):
+        pairs = [f"{viva_text(key)}: {viva_text(value[key])}" for key in value]
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, set):
+        return "{" + ", ".join(sorted(map(viva_text, value))) + "}"
+    if isinstance(value, list | tuple):
+        inside = ", ".join(map(viva_text, value))
+        one = "," if len(value) == 1 else ""
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{one})"
+    if hasattr(value, "numerator"):
+        return str(value)
+    raise TypeError
+
+
+def viva_result(call: Callable[[], Any], seed: int, cell: str, ran: list[int]) -> Any:
+    """Call once; None where there is no result to ask about."""
+
+    def trace(frame: Any, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != cell:
+            return None
+        if len(ran) >= VIVA_LINES:
+            raise VivaEndless
+        if event == "line":
+            ran.append(frame.f_lineno)
+        return trace
+
+    random.seed(seed)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+    try:
+        sys.settrace(trace)
+        value = call()
+    except VivaEndless:
+        return None
+    except Exception as error:
+        return f"raises {type(error).__name__}"
+    finally:
+        sys.settrace(None)
+    with contextlib.suppress(Exception):  # what is no data
+        text = viva_text(value)
+        return text if len(text) <= VIVA_LETTERS else None
+
+
+def viva_probe(calls: list[Callable[[], Any]]) -> None:
+    """Print, as JSON, what each call gives, None if that is chance, and the lines of
+    the calling cell that it runs."""
+    cell, rows = sys._getframe(1).f_code.co_filename, []
+    with contextlib.redirect_stdout(io.StringIO()):
+        for call in calls:
+            ran: list[int] = []
+            one, other = (viva_result(call, n, cell, ran) for n in (0, 1))
+            rows.append([one if one == other else None, sorted({*ran})])
+    print("\n" + json.dumps(rows))
