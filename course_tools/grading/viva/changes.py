@@ -15,7 +15,14 @@ OPERATORS |= {ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Div}
 OPERATORS |= {ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd}
 COMPARED: dict[type, type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt}
 COMPARED |= {ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-TWINS = ("sum mean", "max min", "argmax argmin", "amax amin", "any all", "sin cos")
+TWINS: tuple[str, ...] = (
+    "sum mean",
+    "max min",
+    "argmax argmin",
+    "amax amin",
+    "any all",
+    "sin cos",
+)
 TWINS += ("zeros_like ones_like", "log_softmax softmax", "tril triu", "minimum maximum")
 OTHER = {a: b for pair in TWINS for a, b in (pair.split(), pair.split()[::-1])}
 #: Steps that people leave out.

@@ -9,7 +9,6 @@ import io
 import json
 import random
 import sys
-from collections.abc import Callable
 from typing import Any
 
 VIVA_LETTERS, VIVA_LINES = 110, 20_000  # of a result, and that a call runs
@@ -23,8 +22,6 @@ def viva_text(value: Any) -> str:
     """Write a value for the sheet, numbers with four digits; raise if it is no data."""
     if hasattr(value, "detach"):
         return viva_text(value.detach().tolist())
-    if value is None or isinstance(value, bool | int | str):
-        return repr(value)
     if isinstance(value, float):
         return f"{round(value, 4) + 0.0:.7g}"
     if isinstance(value, dict):
@@ -33,25 +30,24 @@ def viva_text(value: Any) -> str:
     if isinstance(value, set):
         return "{" + ", ".join(sorted(map(viva_text, value))) + "}"
     if isinstance(value, list | tuple):
-        inside = ", ".join(map(viva_text, value))
-        one = "," if len(value) == 1 else ""
-        return f"[{inside}]" if isinstance(value, list) else f"({inside}{one})"
-    if hasattr(value, "numerator"):
-        return str(value)
-    raise TypeError
+        inside = ", ".join(map(viva_text, value)) + "," * (len(value) == 1)
+        tuple_ = isinstance(value, tuple)
+        return f"({inside})" if tuple_ else f"[{inside.removesuffix(',')}]"
+    if value is None or isinstance(value, bool | int | str):
+        return repr(value)
+    return f"{value.numerator}/{value.denominator}"
 
 
-def viva_result(call: Callable[[], Any], seed: int, cell: str, ran: list[int]) -> Any:
-    """Call once; None where there is no result to ask about."""
+def viva_result(call: Any, seed: int, cell: str, ran: list[int]) -> str | None:
+    """Call once, and note the lines of a cell that run; None: nothing to ask about."""
 
     def trace(frame: Any, event: str, _: object) -> Any:
-        if frame.f_code.co_filename != cell:
-            return None
-        if len(ran) >= VIVA_LINES:
-            raise VivaEndless
-        if event == "line":
-            ran.append(frame.f_lineno)
-        return trace
+        if frame.f_code.co_filename == cell:
+            ran.extend([frame.f_lineno] * (event == "line"))
+            if len(ran) > VIVA_LINES:
+                raise VivaEndless
+            return trace
+        return None
 
     random.seed(seed)
     if "torch" in sys.modules:
@@ -70,13 +66,13 @@ def viva_result(call: Callable[[], Any], seed: int, cell: str, ran: list[int]) -
         return text if len(text) <= VIVA_LETTERS else None
 
 
-def viva_probe(calls: list[Callable[[], Any]]) -> None:
-    """Print, as JSON, what each call gives, None if that is chance, and the lines of
-    the calling cell that it runs."""
+def viva_probe(calls: list[Any]) -> None:
+    """Print, as JSON, of each call the result, None if that is chance, and the lines of
+    this cell that it runs."""
     cell, rows = sys._getframe(1).f_code.co_filename, []
     with contextlib.redirect_stdout(io.StringIO()):
         for call in calls:
             ran: list[int] = []
-            one, other = (viva_result(call, n, cell, ran) for n in (0, 1))
+            one, other = (viva_result(call, seed, cell, ran) for seed in (0, 1))
             rows.append([one if one == other else None, sorted({*ran})])
     print("\n" + json.dumps(rows))

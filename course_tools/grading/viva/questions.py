@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from course_tools.grading.viva.changes import Change, definition
 
@@ -53,13 +54,11 @@ def rows_of(printed: str, count: int) -> list[Row]:
     """Read what a probe printed; what is not of its form is nothing to ask about."""
     try:
         told = json.loads(printed.strip().rpartition("\n")[2])
-        return [(_text(told[n][0]), [*map(int, told[n][1])]) for n in range(count)]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return [(None, [])] * count
-
-
-def _text(told: object) -> str | None:
-    return told if isinstance(told, str) and len(told) < 200 else None
+        rows = [(text, [*map(int, lines)]) for text, lines in told]
+    except (ValueError, TypeError, RecursionError):
+        rows = []
+    fits = len(rows) == count and all(isinstance(t, str | None) for t, _ in rows)
+    return rows if fits else [(None, [])] * count
 
 
 def apart(one: str, other: str) -> bool:
@@ -73,89 +72,67 @@ def apart(one: str, other: str) -> bool:
 
 def questions(asked: Sequence[Asked], chance: random.Random) -> Iterator[Question]:
     """Yield questions, kinds and functions in turn; no two are about one line."""
-    makers = {"value": _value, "which": _which, "line": _line}
-    pools = {}
+    pools: dict[str, list[Question]] = {}
     for one in asked:
-        for kind, maker in makers.items():
-            found = list(maker(one, chance))
-            chance.shuffle(found)
-            pools[one.name, kind] = sorted(found, key=lambda each: _dull(each.value))
-    names = [
-        n for n in {one.name: 0 for one in asked} if any(pools[n, k] for k in makers)
-    ]
-    names, used = names[:FUNCTIONS], set[tuple[str, int]]()
-    while any(pools[key] for key in pools if key[0] in names):
+        found = list(_possible(one, chance))
+        if found and len(pools) < FUNCTIONS:
+            mixed = chance.sample(found, len(found))
+            pools[one.name] = sorted(mixed, key=lambda each: dull(each.value))
+    while any(pools.values()):
         for turn, kind in enumerate(KINDS):
-            for name in names[turn:] + names[:turn]:
-                pool = [q for q in pools[name, kind] if (name, q.line) not in used]
-                pools[name, kind] = pool[1:]
-                if pool:
-                    used.add((name, pool[0].line))
-                    yield pool[0]
-                    break
+            names = ([*pools] * 2)[turn % len(pools) :]
+            of_kind = (q for name in names for q in pools[name] if q.kind == kind)
+            if (best := next(of_kind, None)) is not None:
+                pools[best.name] = [q for q in pools[best.name] if q.line != best.line]
+                yield best
 
 
-def _dull(text: str) -> tuple[bool, bool]:
+def dull(text: str) -> tuple[bool, bool]:
     """What one can compute in the head says more than an error or many digits."""
     error = text.startswith("raises") or "nan" in text
     return error, re.search(r"\.\d{3}", text) is not None
 
 
-def _gave(asked: Asked) -> Iterator[tuple[Change, dict[int, tuple[str, str]]]]:
-    """By change, of each call what it gave before, and what after."""
-    for change, after in zip(asked.changes, asked.after, strict=True):
-        pairs = enumerate(zip(asked.base, after, strict=True))
-        known = {n: (a[0], b[0]) for n, (a, b) in pairs if a[0] and b[0]}
-        yield change, known  # type: ignore[misc]
+def _possible(asked: Asked, chance: random.Random) -> Iterator[Question]:
+    base = {n: (t, ran) for n, (t, ran) in enumerate(asked.base) if t is not None}
+    distinct: dict[int, dict[str, Change]] = {n: {} for n in base}
 
+    def given(place: int, among: list[int]) -> dict[str, Any]:
+        others = [n for n in among if n != place]
+        shown = sorted([place, *chance.sample(others, min(2, len(others)))])
+        calls, before = zip(*((asked.calls[n], base[n][0]) for n in shown), strict=True)
+        return {"calls": calls, "before": before, "answer": shown.index(place)}
 
-def _which(asked: Asked, chance: random.Random) -> Iterator[Question]:
-    for change, gave in _gave(asked):
-        moved = [n for n, (before, after) in gave.items() if before != after]
-        if len(gave) < 3 or len(moved) != 1 or not apart(*gave[moved[0]]):
-            continue
-        shown = sorted(chance.sample([n for n in gave if n not in moved], 2) + moved)
-        calls = [asked.calls[n] for n in shown]
-        before = [gave[n][0] for n in shown]
-        answer = shown.index(moved[0]), gave[moved[0]][1]
-        yield Question("which", asked.name, *change, calls, before, *answer)
-
-
-def _value(asked: Asked, chance: random.Random) -> Iterator[Question]:
-    for n, call in enumerate(asked.calls):
-        known = [(change, gave[n]) for change, gave in _gave(asked) if n in gave]
-        distinct: dict[str, Change] = {}
-        for change, (before, after) in known:
-            if all(apart(after, text) for text in (before, *distinct)):
-                distinct[after] = change
-        for after, change in distinct.items():
-            others = chance.sample(list(distinct), len(distinct))
-            # of its own form first: what cannot be told by its look alone
-            form = NUMBER.sub("#", after)
-            others.sort(
-                key=lambda text: (_dull(text)[0], NUMBER.sub("#", text) != form)
+    for change, rows in zip(asked.changes, asked.after, strict=True):
+        gave = {n: text for n in base if (text := rows[n][0]) is not None}
+        differ = [n for n in gave if gave[n] != base[n][0]]
+        moved = [n for n in differ if apart(gave[n], base[n][0])]
+        for n in moved:
+            if all(apart(gave[n], text) for text in distinct[n]):
+                distinct[n][gave[n]] = change
+        if len(gave) > 2 and len(moved) == 1 and differ == moved:
+            which, value = given(moved[0], [*gave]), gave[moved[0]]
+            yield Question("which", asked.name, *change, **which, value=value)
+    for n, texts in distinct.items():
+        for text, change in texts.items():
+            others = chance.sample(
+                [one for one in texts if one != text], len(texts) - 1
             )
-            options = [
-                after,
-                *[text for text in others if text != after][: OPTIONS - 1],
-            ]
+            # of its own form first: what cannot be told by its look alone
+            others.sort(key=lambda one: (dull(one)[0], _form(one) != _form(text)))
+            options = [text, *others[: OPTIONS - 1]]
             if len(options) > 2:
                 chance.shuffle(options)
-                answer = options.index(after), after, options
-                from_each = [distinct[text] for text in options]
-                given = [call], [str(asked.base[n][0])]
-                yield Question("value", asked.name, *change, *given, *answer, from_each)
+                tell = given(n, [n]) | {"answer": options.index(text), "value": text}
+                tell |= {"options": options, "others": [texts[one] for one in options]}
+                yield Question("value", asked.name, *change, **tell)
+    for line in {line for _, ran in base.values() for line in ran}:
+        runs = [n for n in base if line in base[n][1]]
+        within = definition(asked.source, asked.name)
+        inside = within.lineno < line <= (within.end_lineno or 0)
+        if inside and len(runs) == 1 and len(base) > 2:
+            yield Question("line", asked.name, line, "", **given(runs[0], [*base]))
 
 
-def _line(asked: Asked, chance: random.Random) -> Iterator[Question]:
-    body = definition(asked.source, asked.name)
-    runs = {n: ran for n, (text, ran) in enumerate(asked.base) if text is not None}
-    for line in range(body.lineno + 1, (body.end_lineno or 0) + 1):
-        own = [n for n, ran in runs.items() if line in ran]
-        if len(own) == 1 and len(runs) > 2:
-            others = [n for n in runs if n not in own]
-            shown = sorted(chance.sample(others, min(3, len(others))) + own)
-            calls = [asked.calls[n] for n in shown]
-            before = [str(asked.base[n][0]) for n in shown]
-            place = shown.index(own[0])
-            yield Question("line", asked.name, line, "", calls, before, place)
+def _form(text: str) -> str:
+    return NUMBER.sub("#", text)

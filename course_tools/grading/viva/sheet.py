@@ -21,13 +21,9 @@ h1 {{ font-size: 11pt; margin: 0 0 1mm }} p {{ margin: 1.5mm 0 .5mm }}
 pre, code {{ font: 7.8pt/1.35 monospace; white-space: pre-wrap;
 overflow-wrap: anywhere }}
 pre {{ margin: 2.5mm 0 1mm; border-left: .6mm solid #888; padding-left: 2mm }}
-pre i {{ color: #555; font-style: normal }}
 ol {{ margin: 0; padding-left: 7mm; list-style: lower-alpha }}
 hr {{ border: 0; height: 5.5mm; margin: 0; border-bottom: .2mm solid #888 }}
-</style></head>
-<body>
-{sections}
-</body></html>
+</style></head><body>{sections}</body></html>
 """
 HEAD = (
     "A question may change one line of your own code, and nothing else. Write down the"
@@ -54,8 +50,9 @@ def gives(text: str) -> str:
 def becomes(line: int, new: str) -> str:
     """Say what is changed."""
     new = re.sub(r"\s+#[^'\"]*$", "", new).strip()
-    does = f"becomes {code(new)}" if new != "pass" else "is left out"
-    return f"Line {line} {does}"
+    return f"Line {line} " + (
+        f"becomes {code(new)}" if new != "pass" else "is left out"
+    )
 
 
 def listing(asked: Asked) -> list[str]:
@@ -75,12 +72,10 @@ def listing(asked: Asked) -> list[str]:
 
 def ask(one: Question) -> tuple[str, list[str]]:
     """The words of a question, and what there is to choose from."""
+    calls, change = [*map(code, one.calls)], becomes(one.line, one.new)
+    told = [f"{a} {gives(b)}" for a, b in zip(calls, one.before, strict=True)]
     if one.kind == "line":
-        return f"Which of these calls makes line {one.line} run?", [
-            *map(code, one.calls)
-        ]
-    change = becomes(one.line, one.new)
-    told = [f"{code(c)} {gives(b)}" for c, b in zip(one.calls, one.before, strict=True)]
+        return f"Which of these calls makes line {one.line} run?", calls
     if one.kind == "which":
         words = "One of these calls then gives something else. Which one, and what?"
         return f"{change}. {words}", told
@@ -98,31 +93,23 @@ def answer(one: Question) -> str:
     return words
 
 
-def fits(questions: list[Question], asked: dict[str, Asked], words: str) -> bool:
-    """Whether all this stands on a page."""
-    texts = [HEAD + words]
-    used = 5.0 + 2.5 * len(questions)
-    for name in {one.name for one in questions}:
-        texts += listing(asked[name])
-        used += 1.5
-    for one in questions:
-        text, options = ask(one)
-        texts += [text, *options]
-    plain = [re.sub(r"<[^>]*>", "", text) for text in texts]
-    return used + sum(math.ceil(len(text) / LETTERS) for text in plain) <= LINES
-
-
 def sections(
     title: str, questions: list[Question], asked: dict[str, Asked], words: str
-) -> tuple[str, str]:
-    """The sheet and its key, as parts of a page."""
-    sheet, key = f"<p>{HEAD}{escape(words)}</p>", ""
+) -> tuple[str, str, bool]:
+    """The sheet, its key, and whether the sheet stands on one page."""
+    sheet, key, used = [f"<p>{HEAD}{escape(words)}</p>"], "", 5.0
     for name in dict.fromkeys(one.name for one in questions):
-        sheet += f"<pre>{escape(chr(10).join(listing(asked[name])))}</pre>"
+        sheet += ["<pre>", *map(escape, listing(asked[name])), "</pre>"]
         for one in (one for one in questions if one.name == name):
             number, (text, options) = key.count("<p>") + 1, ask(one)
-            items = "".join(f"<li>{option}</li>" for option in options)
-            sheet += f"<p><b>{number}.</b> {text}</p><ol>{items}</ol><hr>"
+            sheet += [f"<p><b>{number}.</b> {text}</p>", "<ol>"]
+            sheet += [*(f"<li>{option}</li>" for option in options), "</ol><hr>"]
             key += f"<p><b>{number}.</b> {answer(one)}</p>"
-    head = f"<section><h1>{escape(title)}"
-    return f"{head}</h1>{sheet}</section>", f"{head}: key</h1>{key}</section>"
+            used += 2.5
+    for part in sheet:
+        used += math.ceil(len(re.sub(r"<[^>]*>", "", part)) / LETTERS)
+    used += 1.5 * sheet.count("<pre>")
+    head, text = f"<section><h1>{escape(title)}", "\n".join(sheet)
+    text = text.replace("<pre>\n", "<pre>").replace("\n</pre>", "</pre>")
+    key = f"{head}: key</h1>{key}</section>"
+    return f"{head}</h1>{text}</section>", key, used <= LINES

@@ -14,7 +14,7 @@ import inspect
 import queue
 import random
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -28,15 +28,15 @@ from course_lib.files import write_whole
 from course_tools.grading.collect.intake import Submission, collect
 from course_tools.grading.run.assignment import Assignment, CannotGrade, load
 from course_tools.grading.run.class_run import MANY
-from course_tools.grading.run.execute import Round, execute
+from course_tools.grading.run.execute import Round, Steps, execute
 from course_tools.grading.run.grade import course_of
 from course_tools.grading.run.reader import CannotRead, Reader
 from course_tools.grading.run.reading import prepared
 from course_tools.grading.sandbox.sandbox import Limits, Warm, Worker
 from course_tools.grading.viva import probe
 from course_tools.grading.viva.changes import apply, changes, definition
-from course_tools.grading.viva.questions import Asked, questions, rows_of
-from course_tools.grading.viva.sheet import fits, listing, page, sections
+from course_tools.grading.viva.questions import Asked, Question, questions, rows_of
+from course_tools.grading.viva.sheet import listing, page, sections
 
 FEWEST, MOST = 3, 5  # questions of a sheet
 FUNCTIONS, CHANGES = 5, 16  # that are tried of a submission, and of a function
@@ -61,15 +61,15 @@ def small_calls(assignment: Assignment, root: Path) -> dict[str, Any]:
     path = root / "solutions" / assignment.name / "viva.py"
     if path.is_file():
         return runpy.run_path(str(path))
-    calls: dict[str, dict[str, None]] = {}
-    for cell in assignment.released.cells:
-        code = cell.cell_type == "code" and is_grade(cell)
-        for node in ast.walk(ast.parse(cell.source if code else "")):
+    calls: dict[str, list[str]] = {}
+    for cell in filter(is_grade, assignment.released.cells):
+        code = cell.source if cell.cell_type == "code" else ""
+        for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
                 if names <= {node.func.id, "tensor", "torch"}:
-                    calls.setdefault(node.func.id, {})[ast.unparse(node)] = None
-    return {"CALLS": {name: list(found) for name, found in calls.items()}}
+                    calls.setdefault(node.func.id, []).append(ast.unparse(node))
+    return {"CALLS": {name: [*dict.fromkeys(of)] for name, of in calls.items()}}
 
 
 class Sheets:
@@ -81,26 +81,26 @@ class Sheets:
         self.setup = told.get("SETUP", "")
         self.words = " ".join(told.get("WORDS", "").split())
 
-    def asked(self, student: str, steps: list[dict[str, Any]]) -> list[Asked]:
+    def asked(self, student: str, steps: Steps) -> list[Asked]:
         """The functions that are tried, and the changes of each."""
         chance = random.Random(f"{self.assignment.name}/{student}")
         given = {cell.source for cell in self.assignment.released.cells}
         lines = {line.strip() for source in given for line in source.splitlines()}
         found: dict[str, Asked] = {}
-        for source in (step["source"] for step in steps if "index" in step):
+        for source in {step.get("source", ""): 0 for step in steps}:
             for name in self.calls if source not in given else ():
                 try:
                     definition(source, name)
                 except (SyntaxError, ValueError):
                     continue
                 found[name] = Asked(name, source, self.calls[name])
-        mixed = chance.sample(list(found.values()), len(found))
+        mixed = chance.sample([*found.values()], len(found))
         mixed.sort(key=lambda one: len(listing(one)) > LONGEST)
         for one in mixed[:FUNCTIONS]:
             one.changes = changes(one.source, one.name, lines, chance)[:CHANGES]
         return mixed[:FUNCTIONS]
 
-    def planned(self, student: str, steps: list[dict[str, Any]]) -> list[Any]:
+    def planned(self, student: str, steps: Steps) -> Steps:
         """The cells that are run: the student's, then ours."""
         ours = [TENSOR, self.setup, inspect.getsource(probe)]
         for one in self.asked(student, steps):
@@ -108,29 +108,28 @@ class Sheets:
             calls = ", ".join(f"lambda: {call}" for call in one.calls)
             ours += [f"{source}\n\nviva_probe([{calls}])\n" for source in tried]
             ours.append(one.source)
-        kept = [one for one in steps if one["kind"] in ("student", "withhold")]
-        return [one | {"names": []} for one in kept] + [
-            {"kind": "student", "names": [], "index": OURS + n, "source": source}
-            for n, source in enumerate(ours)
-        ]
+        cells = [{"kind": "student", "source": source} for source in ours]
+        kept = [step for step in steps if step["kind"] in ("student", "withhold")]
+        kept += [cell | {"index": OURS + n} for n, cell in enumerate(cells)]
+        return [step | {"names": []} for step in kept]
 
     def finished(
-        self, student: str, steps: list[dict[str, Any]], printed: dict[str, str]
+        self, student: str, steps: Steps, printed: dict[str, str]
     ) -> tuple[str, str, list[dict[str, Any]]]:
         """The sheet, its key and the questions, from what our cells printed."""
-        chance, place = random.Random(f"{self.assignment.name}/{student}/questions"), 3
         asked = {one.name: one for one in self.asked(student, steps)}
+        place, chosen = OURS + 3, list[Question]()
         for one in asked.values():
-            cells = range(place, place := place + len(one.changes) + 1)
-            texts = [printed.get(str(OURS + n), "") for n in cells]
+            cells = range(place, place + len(one.changes) + 1)
+            texts = [printed.get(str(number), "") for number in cells]
             one.base, *one.after = [rows_of(text, len(one.calls)) for text in texts]
-            place += 1
-        chosen = []
-        for one in questions(list(asked.values()), chance):
-            if len(chosen) < MOST and fits([*chosen, one], asked, self.words):
-                chosen.append(one)
+            place = cells.stop + 1
         title = f"{self.assignment.name}: {student}"
-        return *sections(title, chosen, asked, self.words), [*map(asdict, chosen)]
+        write = partial(sections, title, asked=asked, words=self.words)
+        for each in questions([*asked.values()], random.Random(title)):
+            if len(chosen) < MOST and write([*chosen, each])[2]:
+                chosen.append(each)
+        return *write(chosen)[:2], [*map(asdict, chosen)]
 
 
 def viva(
@@ -141,7 +140,7 @@ def viva(
     isolation: str = "bubblewrap",
 ) -> Iterator[Viva]:
     """Write a sheet and a key for every submission, and all of each in one file."""
-    assignment = load(name, root)
+    assignment, made = load(name, root), list[Viva]()
     sheets = Sheets(assignment, root)
     if not sheets.calls:
         write = f"Write some: CALLS in solutions/{name}/viva.py."
@@ -149,18 +148,14 @@ def viva(
     folder = root / course_of(root, submitted).submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
-    functions: dict[str, Callable[..., Any]] = {
-        "prepared": partial(prepared, assignment),
-        "planned": sheets.planned,
-        "finished": sheets.finished,
-    }
-    made = []
+    known: dict[str, Any] = {"planned": sheets.planned, "finished": sheets.finished}
+    known["prepared"] = partial(prepared, assignment)
+    free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
     with ExitStack() as stack:
-        reader = stack.enter_context(Reader(functions))
+        reader = stack.enter_context(Reader(known))
         warm = stack.enter_context(Warm(isolation, Limits.memory))
         found = collect(folder, name, partial(reader.ask, "prepared")).submissions
         count = max(1, min(workers, len(found)))
-        free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         for orders in warm.fork(count, len(found) >= MANY):
             free.put(stack.enter_context(Worker(Limits(), warm, orders)))
         one = partial(_one, reader, free, assignment.files)
@@ -172,9 +167,8 @@ def viva(
         place.mkdir(parents=True, exist_ok=True)
         parts = {each.student: getattr(each, kind) for each in made if each.questions}
         for student, part in parts.items():
-            text = page(f"{name}: {student}", [part])
-            write_whole(place / f"{student}.html", text)
-        write_whole(place.with_suffix(".html"), page(name, list(parts.values())))
+            write_whole(place / f"{student}.html", page(f"{name}: {student}", [part]))
+        write_whole(place.with_suffix(".html"), page(name, [*parts.values()]))
 
 
 def _one(
@@ -191,12 +185,11 @@ def _one(
     try:
         plan = reader.ask("planned", student, steps)
         ran = execute(worker, Round(False, plan), files)
-        printed = {str(n): cell["printed"] for n, cell in ran.cells.items()}
+        printed = {number: cell["printed"] for number, cell in ran.cells.items()}
         made = reader.ask("finished", student, steps, printed)
     except CannotRead as error:
         return Viva(student, str(error))
     finally:
         free.put(worker)
-    few = f"Only {len(made[2])} questions could be made."
-    why = [few] if len(made[2]) < FEWEST else []
-    return Viva(student, " ".join(filter(None, [*why, ran.trouble, ran.over])), *made)
+    few = f"Only {len(made[2])} questions." if len(made[2]) < FEWEST else ""
+    return Viva(student, " ".join(filter(None, [few, ran.trouble, ran.over])), *made)
