@@ -55,7 +55,7 @@ def changes(
     """Find the changes of a function or class, none of a given line. Those that put
     another variable come last."""
     body, found = definition(source, name), dict[Change, bool]()
-    lines = source.splitlines()
+    lines = source.split("\n")
     for node, names in _within(body, []):
         number, begin, end = node.lineno, node.col_offset, node.end_col_offset
         if number != node.end_lineno or lines[number - 1].strip() in given:
@@ -75,7 +75,7 @@ def changes(
 
 def apply(source: str, change: Change) -> str:
     """The cell with the change."""
-    lines = source.splitlines()
+    lines = source.split("\n")
     lines[change.line - 1] = change.new
     return "\n".join(lines)
 

@@ -62,8 +62,9 @@ def viva_result(call: Any, seed: int, cell: str, ran: list[int]) -> str | None:
     finally:
         sys.settrace(None)
     with contextlib.suppress(Exception):  # what is no data
-        text = viva_text(value)
-        return text if len(text) <= VIVA_LETTERS else None
+        if len(text := viva_text(value)) <= VIVA_LETTERS:
+            return text
+    return None
 
 
 def viva_probe(calls: list[Any]) -> None:

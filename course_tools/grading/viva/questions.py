@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from course_tools.grading.shown import shown
 from course_tools.grading.viva.changes import Change, definition
 
 KINDS = ("value", "which", "line", "value", "which")
 OPTIONS, FUNCTIONS = 4, 3  # of a question, and of a sheet
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e-?\d+)?|inf|nan)")
-APART = 0.02
+APART, LONGEST = 0.02, 200
 Row = tuple[str | None, list[int]]  # what a call gave, and the lines that it ran
 
 
@@ -54,11 +55,13 @@ def rows_of(printed: str, count: int) -> list[Row]:
     """Read what a probe printed; what is not of its form is nothing to ask about."""
     try:
         told = json.loads(printed.strip().rpartition("\n")[2])
-        rows = [(text, [*map(int, lines)]) for text, lines in told]
+        rows = [
+            (None if t is None else shown(t, LONGEST), [*map(int, lines)])
+            for t, lines in told
+        ]
     except (ValueError, TypeError, RecursionError):
         rows = []
-    fits = len(rows) == count and all(isinstance(t, str | None) for t, _ in rows)
-    return rows if fits else [(None, [])] * count
+    return rows if len(rows) == count else [(None, [])] * count
 
 
 def apart(one: str, other: str) -> bool:
@@ -100,7 +103,8 @@ def _possible(asked: Asked, chance: random.Random) -> Iterator[Question]:
     def given(place: int, among: list[int]) -> dict[str, Any]:
         others = [n for n in among if n != place]
         shown = sorted([place, *chance.sample(others, min(2, len(others)))])
-        calls, before = zip(*((asked.calls[n], base[n][0]) for n in shown), strict=True)
+        calls = [asked.calls[n] for n in shown]
+        before = [base[n][0] for n in shown]
         return {"calls": calls, "before": before, "answer": shown.index(place)}
 
     for change, rows in zip(asked.changes, asked.after, strict=True):

@@ -9,7 +9,7 @@ from course_tools.grading.viva.changes import definition
 from course_tools.grading.viva.questions import Asked, Question
 
 #: Lines of the page in the sizes below, and letters of code on a line.
-LINES, LETTERS = 80, 104
+LINES, LETTERS = 78, 98
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="Content-Security-Policy"
@@ -62,7 +62,7 @@ def listing(asked: Asked) -> list[str]:
     for node in ast.walk(body):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             hidden |= {*range(node.lineno, (node.end_lineno or 0) + 1)}
-    lines = [*enumerate(asked.source.splitlines(), start=1)]
+    lines = [*enumerate(asked.source.split("\n"), start=1)]
     return [
         f"{number:3}  {line}"
         for number, line in lines[body.lineno - 1 : body.end_lineno]
