@@ -62,10 +62,11 @@ def changes(
             continue
         old = lines[number - 1].encode()  # the tree counts bytes
         for new in _mistakes(node, names):
-            own = hasattr(new, "lineno")  # a part of the node, as it is written
-            text = (own and ast.get_source_segment(source, new)) or ast.unparse(new)
-            if isinstance(new, ast.BinOp) and not isinstance(node, ast.BinOp):
-                text = f"({text})"
+            if hasattr(new, "lineno"):  # a part of the node, as it is written
+                text = ast.get_source_segment(source, new) or ""
+                text = f"({text})" if isinstance(new, ast.BinOp) else text
+            else:
+                text = ast.unparse(new)
             changed = old[:begin] + text.encode() + old[end:]
             change = Change(number, changed.decode())
             found.setdefault(change, isinstance(node, ast.Name))
