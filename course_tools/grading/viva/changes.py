@@ -8,37 +8,16 @@ arguments swapped, another variable. The rest of the line stays as the student w
 import ast
 import random
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-OPERATORS: dict[type, type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
-OPERATORS |= {ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Div}
-OPERATORS |= {ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd}
-COMPARED: dict[type, type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt}
-COMPARED |= {ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-TWINS: tuple[str, ...] = (
-    "sum mean",
-    "max min",
-    "argmax argmin",
-    "amax amin",
-    "any all",
-    "sin cos",
-)
-TWINS += ("zeros_like ones_like", "log_softmax softmax", "tril triu", "minimum maximum")
-OTHER = {a: b for pair in TWINS for a, b in (pair.split(), pair.split()[::-1])}
+PAIRS = "Add Sub,FloorDiv Div,Mult Div,BitAnd BitOr,Lt LtE,Gt GtE,Eq NotEq,And Or"
+PAIRS += ",sum mean,max min,argmax argmin,amax amin,any all,sin cos,triu tril"
+PAIRS += ",zeros_like ones_like,softmax log_softmax,minimum maximum"
+BOTH = [pair.split() for pair in PAIRS.split(",")]
+OTHER = {b: a for a, b in BOTH} | dict(BOTH)
 #: Steps that people leave out.
-STEPS = {
-    "sqrt",
-    "tanh",
-    "exp",
-    "log",
-    "relu",
-    "abs",
-    "clamp",
-    "clone",
-    "detach",
-    "list",
-}
-STEPS |= {"copy", "deepcopy", "sorted", "reversed", "flip", "square", "strip", "lower"}
+STEPS = {"sqrt", "tanh", "exp", "log", "relu", "abs", "clamp", "clone", "detach"}
+STEPS |= {"copy", "deepcopy", "sorted", "reversed", "flip", "square", "strip", "list"}
 LARGEST = 20  # a number above this is no index and no dimension
 
 
@@ -49,36 +28,10 @@ class Change(NamedTuple):
     new: str
 
 
-def changes(
-    source: str, name: str, given: set[str], chance: random.Random
-) -> list[Change]:
-    """Find the changes of a function or class, none of a given line. Those that put
-    another variable come last."""
-    body, found = definition(source, name), dict[Change, bool]()
-    lines = source.split("\n")
-    for node, names in _within(body, []):
-        number, begin, end = node.lineno, node.col_offset, node.end_col_offset
-        if number != node.end_lineno or lines[number - 1].strip() in given:
-            continue
-        old = lines[number - 1].encode()  # the tree counts bytes
-        for new in _mistakes(node, names):
-            if hasattr(new, "lineno"):  # a part of the node, as it is written
-                text = ast.get_source_segment(source, new) or ""
-                text = f"({text})" if isinstance(new, ast.BinOp) else text
-            else:
-                text = ast.unparse(new)
-            changed = old[:begin] + text.encode() + old[end:]
-            change = Change(number, changed.decode())
-            found.setdefault(change, isinstance(node, ast.Name))
-    mixed = chance.sample(list(found), len(found))
-    return sorted(mixed, key=lambda change: found[change])
-
-
 def apply(source: str, change: Change) -> str:
     """The cell with the change."""
     lines = source.split("\n")
-    lines[change.line - 1] = change.new
-    return "\n".join(lines)
+    return "\n".join([*lines[: change.line - 1], change.new, *lines[change.line :]])
 
 
 def definition(source: str, name: str) -> ast.FunctionDef | ast.ClassDef:
@@ -89,58 +42,69 @@ def definition(source: str, name: str) -> ast.FunctionDef | ast.ClassDef:
     raise ValueError(f"{name} is not defined here")
 
 
-def _within(node: ast.AST, names: list[str]) -> Iterator[tuple[ast.expr, list[str]]]:
+def changes(
+    source: str, name: str, given: set[str], chance: random.Random
+) -> list[Change]:
+    """Find the changes of a function or class, none of a given line. Those that put
+    another variable come last."""
+    found, lines = dict[Change, bool](), source.split("\n")
+    for node, names in _within(definition(source, name), []):
+        old = lines[node.lineno - 1].encode()  # the tree counts bytes
+        if node.lineno != node.end_lineno or old.strip().decode() in given:
+            continue
+        for new in _mistakes(node, names):
+            # a part of the node stays as it is written
+            text = ast.get_source_segment(source, new) if hasattr(new, "lineno") else ""
+            text = f"({text})" if text and isinstance(new, ast.BinOp) else text
+            put = (text or ast.unparse(new)).encode()
+            line = old[: node.col_offset] + put + old[node.end_col_offset :]
+            change = Change(node.lineno, line.decode())
+            found.setdefault(change, isinstance(node, ast.Name))
+    mixed = chance.sample([*found], len(found))
+    return sorted(mixed, key=lambda change: found[change])
+
+
+def _within(node: ast.AST, names: list[str]) -> Iterator[tuple[Any, list[str]]]:
     """The parts of a tree that have a place, with the parameters known there."""
     if isinstance(node, ast.FunctionDef):
         names = [one.arg for one in node.args.args if one.arg != "self"]
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.expr | ast.stmt):
-            yield part, names  # type: ignore[misc]
-        if not isinstance(part, ast.UnaryOp) or not _number(part.operand):
+            yield part, names
+        if not (isinstance(part, ast.UnaryOp) and _whole(part.operand)):
             yield from _within(part, names)
 
 
-def _number(node: ast.AST) -> bool:
+def _whole(node: ast.AST) -> bool:
     value = getattr(node, "value", None)
     return isinstance(node, ast.Constant) and type(value) is int and value <= LARGEST
+
+
+def _other(kind: ast.AST) -> Any:
+    return getattr(ast, OTHER.get(type(kind).__name__, ""), lambda: None)()
 
 
 def _mistakes(node: ast.AST, names: list[str]) -> Iterator[ast.AST]:
     match node:
         case ast.BinOp(left, op, right):
-            if type(op) in OPERATORS:
-                yield ast.BinOp(left, OPERATORS[type(op)](), right)
+            if new := _other(op):
+                yield ast.BinOp(left, new, right)
             if isinstance(op, ast.Div | ast.Mult | ast.Pow):
                 yield left
-        case ast.Compare(left, [op], right) if type(op) in COMPARED:
-            yield ast.Compare(left, [COMPARED[type(op)]()], right)
+        case ast.Compare(left, [op], right) if new := _other(op):
+            yield ast.Compare(left, [new], right)
         case ast.BoolOp(op, values):
-            yield ast.BoolOp(ast.And() if isinstance(op, ast.Or) else ast.Or(), values)
+            yield ast.BoolOp(_other(op), values)
         case ast.UnaryOp(ast.USub(), ast.Constant(int(n))):
             yield from (ast.Constant(-n - 1), ast.Constant(1 - n))
         case ast.UnaryOp(_, operand):
             yield operand
         case ast.Constant(bool(value)):
             yield ast.Constant(not value)
-        case ast.Constant(int(n)) if _number(node):
+        case ast.Constant(int(n)) if _whole(node):
             yield from (ast.Constant(n + 1), ast.Constant(n - 1))
         case ast.Call(func, args, keywords):
-            called = getattr(func, "attr", getattr(func, "id", ""))
-            of = getattr(func, "value", None)
-            module = getattr(of, "id", "") in {"torch", "math", "copy"}
-            if called in OTHER and isinstance(of, ast.expr):
-                yield ast.Call(ast.Attribute(of, OTHER[called]), args, keywords)
-            elif called in OTHER:
-                yield ast.Call(ast.Name(OTHER[called]), args, keywords)
-            if called in STEPS and of is not None and not module:
-                yield of
-            elif called in STEPS and args:
-                yield args[0]
-            match args:
-                case [ast.Name() as one, ast.Name() as other]:
-                    yield ast.Call(func, [other, one], keywords)
-                case [ast.List([one, other]), *rest]:
-                    yield ast.Call(func, [ast.List([other, one]), *rest], keywords)
+            yield from _calls(func, args, keywords)
         case ast.AugAssign() | ast.Expr(ast.Call()):
             yield ast.Pass()
         case ast.Assign([ast.Name(target)], value):
@@ -148,3 +112,20 @@ def _mistakes(node: ast.AST, names: list[str]) -> Iterator[ast.AST]:
                 yield ast.Pass()
         case ast.Name(name, ast.Load()) if name in names and len(names) > 1:
             yield ast.Name(names[names.index(name) - 1])
+
+
+def _calls(func: Any, args: list[Any], keywords: list[Any]) -> Iterator[ast.AST]:
+    called, of = getattr(func, "attr", ""), getattr(func, "value", None)
+    called = called or getattr(func, "id", "")
+    if called in OTHER:
+        new = OTHER[called]
+        named = ast.Attribute(of, new) if of else ast.Name(new)
+        yield ast.Call(named, args, keywords)
+    module = getattr(of, "id", "") in {"torch", "math", "copy"}
+    if called in STEPS and (args or (of and not module)):
+        yield of if of and not module else args[0]
+    match args:
+        case [ast.Name() as one, ast.Name() as other]:
+            yield ast.Call(func, [other, one], keywords)
+        case [ast.List([one, other]), *rest]:
+            yield ast.Call(func, [ast.List([other, one]), *rest], keywords)

@@ -55,13 +55,14 @@ def rows_of(printed: str, count: int) -> list[Row]:
     """Read what a probe printed; what is not of its form is nothing to ask about."""
     try:
         told = json.loads(printed.strip().rpartition("\n")[2])
-        rows = [
-            (None if t is None else shown(t, LONGEST), [*map(int, lines)])
-            for t, lines in told
-        ]
-    except (ValueError, TypeError, RecursionError):
-        rows = []
-    return rows if len(rows) == count else [(None, [])] * count
+        rows = [(_text(told[n][0]), [*map(int, told[n][1])]) for n in range(count)]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        rows = [(None, [])] * count
+    return rows
+
+
+def _text(told: object) -> str | None:
+    return None if told is None else shown(told, LONGEST)
 
 
 def apart(one: str, other: str) -> bool:
@@ -130,11 +131,10 @@ def _possible(asked: Asked, chance: random.Random) -> Iterator[Question]:
                 tell = given(n, [n]) | {"answer": options.index(text), "value": text}
                 tell |= {"options": options, "others": [texts[one] for one in options]}
                 yield Question("value", asked.name, *change, **tell)
-    for line in {line for _, ran in base.values() for line in ran}:
+    body = definition(asked.source, asked.name)
+    for line in range(body.lineno + 1, (body.end_lineno or 0) + 1):
         runs = [n for n in base if line in base[n][1]]
-        within = definition(asked.source, asked.name)
-        inside = within.lineno < line <= (within.end_lineno or 0)
-        if inside and len(runs) == 1 and len(base) > 2:
+        if len(runs) == 1 and len(base) > 2:
             yield Question("line", asked.name, line, "", **given(runs[0], [*base]))
 
 

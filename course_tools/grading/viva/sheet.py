@@ -97,7 +97,7 @@ def sections(
     title: str, questions: list[Question], asked: dict[str, Asked], words: str
 ) -> tuple[str, str, bool]:
     """The sheet, its key, and whether the sheet stands on one page."""
-    sheet, key, used = [f"<p>{HEAD}{escape(words)}</p>"], "", 5.0
+    sheet, key = [f"<p>{HEAD}{escape(words)}</p>"], ""
     for name in dict.fromkeys(one.name for one in questions):
         sheet += ["<pre>", *map(escape, listing(asked[name])), "</pre>"]
         for one in (one for one in questions if one.name == name):
@@ -105,10 +105,9 @@ def sections(
             sheet += [f"<p><b>{number}.</b> {text}</p>", "<ol>"]
             sheet += [*(f"<li>{option}</li>" for option in options), "</ol><hr>"]
             key += f"<p><b>{number}.</b> {answer(one)}</p>"
-            used += 2.5
-    for part in sheet:
-        used += math.ceil(len(re.sub(r"<[^>]*>", "", part)) / LETTERS)
-    used += 1.5 * sheet.count("<pre>")
+    plain = [re.sub(r"<[^>]*>", "", part) for part in sheet]
+    used = 5 + 2.5 * len(questions) + 1.5 * sheet.count("<pre>")
+    used += sum(math.ceil(len(part) / LETTERS) for part in plain)
     head, text = f"<section><h1>{escape(title)}", "\n".join(sheet)
     text = text.replace("<pre>\n", "<pre>").replace("\n</pre>", "</pre>")
     key = f"{head}: key</h1>{key}</section>"

@@ -16,7 +16,7 @@ import random
 import runpy
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -87,13 +87,11 @@ class Sheets:
         given = {cell.source for cell in self.assignment.released.cells}
         lines = {line.strip() for source in given for line in source.splitlines()}
         found: dict[str, Asked] = {}
-        for source in {step.get("source", ""): 0 for step in steps}:
-            for name in self.calls if source not in given else ():
-                try:
+        for source in (step.get("source", "") for step in steps):
+            for name, calls in self.calls.items() if source not in given else ():
+                with suppress(SyntaxError, ValueError):  # not defined in this cell
                     definition(source, name)
-                except (SyntaxError, ValueError):
-                    continue
-                found[name] = Asked(name, source, self.calls[name])
+                    found[name] = Asked(name, source, calls)
         mixed = chance.sample([*found.values()], len(found))
         mixed.sort(key=lambda one: len(listing(one)) > LONGEST)
         for one in mixed[:FUNCTIONS]:
