@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -123,8 +122,3 @@ def wrong_keys(
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("KEY")]
     return "\n".join(lines).removesuffix("KEYS DONE") + done.stderr * done.returncode
-
-
-def told(questions: list[dict[str, Any]]) -> str:
-    """Questions as text, to compare two runs."""
-    return json.dumps(questions, sort_keys=True)

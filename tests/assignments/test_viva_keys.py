@@ -1,0 +1,89 @@
+"""Each right answer to each assignment gives a sheet: one page, three questions at least,
+one answer each, and keys that a second run and plain Python give again."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pytest
+from known_answers import known_answers
+from whole import WHOLE
+
+from course_tools.grading.assignments.release import assignments
+from course_tools.grading.run.assignment import load
+from course_tools.grading.viva.questions import apart
+from course_tools.grading.viva.viva import FEWEST, Sheets, Viva, viva
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "tools" / "grading"))
+
+from viva_class import course_with, wrong_keys  # noqa: E402
+from walled import need_a_sandbox  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class HandedIn:
+    name: str
+    root: Path
+    made: list[Viva]
+
+
+@pytest.fixture(scope="module", params=assignments(ROOT) if WHOLE else ["transformer"])
+def handed_in(request, tmp_path_factory):
+    """The right answers to an assignment, and their sheets."""
+    need_a_sandbox()
+    name = request.param
+    answers = {
+        one.name.replace("_", "-"): one.changes for one in known_answers(name)[1]
+    }
+    root = tmp_path_factory.mktemp(name) / "course"
+    course_with(root, name, {"reference": {}} | answers)
+    made = list(viva(name, root, workers=2))
+    assert len(made) == 1 + len(answers)
+    return HandedIn(name, root, made)
+
+
+def test_right_answers_get_three_questions_with_one_answer(handed_in):
+    assert {one.student: one.problem for one in handed_in.made if one.problem} == {}
+    for one in handed_in.made:
+        assert len(one.questions) >= FEWEST
+        for asked in one.questions:
+            options = asked["options"] or asked["calls"]
+            assert len({*options}) == len(options) >= 3
+            if asked["kind"] == "value":
+                others = [text for text in options if text != asked["value"]]
+                assert options[asked["answer"]] == asked["value"]
+                assert all(
+                    apart(asked["value"], t) for t in [*others, *asked["before"]]
+                )
+
+
+def test_plain_python_gives_each_key(handed_in):
+    setup = Sheets(load(handed_in.name, ROOT), ROOT).setup
+    beside = ROOT / "exercises" / handed_in.name
+    for one in handed_in.made:
+        there = handed_in.root / "submitted" / one.student / handed_in.name
+        notebook = nbformat.read(there / f"{handed_in.name}.ipynb", 4)
+        program = handed_in.root / f"{one.student}.py"
+        assert wrong_keys(notebook, setup, one.questions, program, beside) == ""
+
+
+def test_a_second_run_writes_the_same(handed_in):
+    again = list(viva(handed_in.name, handed_in.root, workers=1))
+    assert again == handed_in.made
+
+
+def test_each_sheet_is_printed_on_one_page(handed_in, browser):
+    page = browser.new_page()
+    for one in handed_in.made:
+        sheets = handed_in.root / "viva" / handed_in.name / "sheets"
+        page.set_content((sheets / f"{one.student}.html").read_text(encoding="utf-8"))
+        printed = page.pdf(prefer_css_page_size=True)
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1, one.student
+    page.close()
