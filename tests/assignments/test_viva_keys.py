@@ -1,5 +1,5 @@
-"""Each right answer to each assignment gives a sheet: one page, three questions at least,
-one answer each, and keys that a second run and plain Python give again."""
+"""Each right answer to each assignment gives a sheet: one page, three questions at
+least, one answer each, and keys that a second run and plain Python give again."""
 
 from __future__ import annotations
 

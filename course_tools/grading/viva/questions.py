@@ -82,12 +82,14 @@ def questions(asked: Sequence[Asked], chance: random.Random) -> Iterator[Questio
         if found and len(pools) < FUNCTIONS:
             mixed = chance.sample(found, len(found))
             pools[one.name] = sorted(mixed, key=lambda each: dull(each.value))
+    turn = 0
     while any(pools.values()):
-        for turn, kind in enumerate(KINDS):
+        for kind in KINDS:
             names = ([*pools] * 2)[turn % len(pools) :]
             of_kind = (q for name in names for q in pools[name] if q.kind == kind)
             if (best := next(of_kind, None)) is not None:
                 pools[best.name] = [q for q in pools[best.name] if q.line != best.line]
+                turn += 1
                 yield best
 
 
