@@ -80,33 +80,17 @@ def test_of_a_call_are_told_its_result_and_lines_and_none_of_chance_or_without_e
     assert all(lines for _, lines in rows[:2])
 
 
-@for_each(
-    ("printed", "rows"),
-    [
-        ("no JSON", 1),
-        ("[" * 10**5, 1),
-        ("[[1]]", 1),
-        ('[["2", ["x"]]]', 1),
-        ('[["2", []]]', 2),
-    ],
-)
-def test_what_no_probe_prints_is_nothing_to_ask_about(printed, rows):
-    assert rows_of(printed, rows) == [(None, [])] * rows
+@for_each("printed", ["no JSON", "[" * 10**5, "[[1]]", '[["2", ["x"]]]', "[]", ""])
+def test_what_no_probe_prints_is_nothing_to_ask_about(printed):
+    assert rows_of(printed, 1) == [(None, [])]
 
 
-@for_each(
-    ("one", "other", "told"),
-    [
-        ("[1, 2.5]", "[1, 2.51]", False),
-        ("[1, 2.5]", "[1, 3]", True),
-        ("[100]", "[101]", False),
-        ("[1]", "[[1]]", True),
-        ("'a'", "'b'", True),
-        ("nan", "1", True),
-    ],
-)
-def test_results_that_one_cannot_tell_apart_by_hand(one, other, told):
-    assert apart(one, other) is told
+def test_results_that_one_cannot_tell_apart_by_hand():
+    assert not apart("[1, 2.5]", "[1, 2.51]")
+    assert not apart("[100]", "[101]")
+    assert apart("[1, 2.5]", "[1, 3]")
+    assert apart("[1]", "[[1]]")
+    assert apart("nan", "1")
 
 
 def test_a_question_has_one_answer():
