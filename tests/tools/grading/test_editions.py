@@ -145,7 +145,9 @@ def pinned(tmp_path, monkeypatch):
 
 
 def test_init_writes_the_edition_down(pinned):
-    assert pinned("init", "--edition", EDITION) == (0, f"wrote {PIN}; commit it")
+    status, said = pinned("init", "--edition", EDITION)
+    assert status == 0
+    assert said.startswith(f"wrote {PIN}; commit it course-secret.txt is written.")
     assert Path(PIN).read_text() == f"{EDITION}\n"
 
 
@@ -160,6 +162,7 @@ def test_another_edition_is_not_written_down_but_found(pinned, edition, where):
     said = f"This is edition {EDITION}. {where}"
     assert pinned("init", "--edition", edition) == (1, said)
     assert not Path(PIN).exists()
+    assert not Path("course-secret.txt").exists(), "nothing is begun"
 
 
 @for_each("command", ["release", "grade attention", "publish ../students"])

@@ -92,6 +92,7 @@ def test_what_each_step_leaves_is_where_the_pages_say(term):
     root = term.classroom.root
     for place in (
         "edition.txt",
+        "course-secret.txt",
         f"exercises/{ASSIGNMENT}/{ASSIGNMENT}.ipynb",
         f"../students/exercises/{ASSIGNMENT}/{ASSIGNMENT}.ipynb",
         f"submitted/bo/{ASSIGNMENT}/{ASSIGNMENT}.ipynb",
