@@ -35,6 +35,7 @@ from student_notebook import (
 from course_tools.grading.assignments.editions import EDITION
 from course_tools.site.build import executed_pages
 from course_tools.site.cache import PageCache
+from course_tools.site.decks import FOLDER, SOURCES, decks, write_decks
 from course_tools.site.key import PACKAGES, digest_of_files
 from course_tools.site.reference import taught_in
 
@@ -233,6 +234,10 @@ def add_buttons(
     for group in context["header_buttons"]:
         if group.get("label") == "download-buttons":
             group["buttons"].insert(0, download | {"label": "download-notebook-button"})
+    if (Path(app.srcdir).parent / SOURCES / f"{page}.yml").is_file():
+        address = context["pathto"](f"{FOLDER}/{page}.html", 1)
+        slides = _button("", "Slides of this chapter", address, "fas fa-chalkboard")
+        context["header_buttons"].insert(1, slides | {"label": "slides-button"})
 
 
 def _button(text: str, tooltip: str, url: str, icon: str) -> dict[str, str]:
@@ -286,6 +291,14 @@ class AssignmentLinks(SphinxRole):
         return links, []
 
 
+def write_slides(app: Sphinx, exception: Exception | None) -> None:
+    """Make the slides of each chapter once its page has been written."""
+    out, root = Path(app.outdir), Path(app.srcdir).parent
+    whole = out.parents[1].name != "_page"  # a page laid out alone has none
+    if whole and exception is None and app.builder.format == "html" and decks(root):
+        write_decks(root, out)
+
+
 def write_side_by_side(app: Sphinx, env: object) -> None:
     """Lay out as many pages at once as there are cores. They are read one by one: not
     every extension can otherwise."""
@@ -314,4 +327,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", add_buttons, priority=502)
     app.connect("html-page-context", mend_bibliography_roles)
     app.connect("build-finished", write_notebooks)
+    app.connect("build-finished", write_slides)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

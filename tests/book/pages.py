@@ -95,11 +95,11 @@ def address_of(root: Path, scheme: str) -> Iterator[str]:
 
 
 def pages_of(site: Path) -> list[str]:
-    """The built pages, by their address in the site."""
+    """The built pages, by their address in the site; slides have tests of their own."""
     return sorted(
         path.relative_to(site).as_posix()
         for path in site.rglob("*.html")
-        if "_static" not in path.parts
+        if not {"_static", "decks"} & {*path.relative_to(site).parts}
     )
 
 
