@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help student book test test-grading check-records lowest programs lint site serve setup clean distclean
+.PHONY: help student book test test-grading check-records lowest programs lint site dist serve setup clean distclean
 .NOTPARALLEL: # prerequisites run in the order in which they are written, also under `make -j`
 
 VENV := .venv
@@ -101,6 +101,9 @@ lint: setup ## Check style, format and types
 # committed ones with what the sources give, and a fresh release would hide the difference.
 site: setup
 	$(BIN)/course build
+
+dist: programs book ## Write what a release hands out: site, book and slides as PDF, notebooks, checksums: _build/dist
+	$(BIN)/course dist
 
 serve: book ## Build the site and serve it on this machine
 	$(BIN)/course serve

@@ -131,6 +131,18 @@ def build(
 
 
 @app.command()
+def dist() -> None:
+    """Write what a release hands out, from the built website: archives, the book and
+    the slides as PDF, notebooks, checksums."""
+    from course_tools.site.build import find_root
+    from course_tools.site.dist import distribute
+
+    with _site_errors():
+        for line in distribute(find_root()):
+            typer.echo(line)
+
+
+@app.command()
 def page(name: str = argument("How its name begins, e.g. 03.")) -> None:
     """Execute one page of the book, if something of it has changed, and open it
     alone."""
