@@ -360,9 +360,18 @@ def test_the_workflow_runs_the_fast_tests_on_each_python_with_a_table_of_wheels(
     assert '$PYTEST -m "not slow"' in commands("pythons")[-1]
 
 
-def test_the_site_is_published_only_after_every_other_job():
+def test_the_site_and_a_release_are_published_only_after_every_other_job():
     jobs = WORKFLOW["jobs"]
-    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish"}
+    for last in ("publish", "release"):
+        assert set(jobs[last]["needs"]) == set(jobs) - {"publish", "release"}
+
+
+def test_a_tag_is_released_with_what_make_dist_writes():
+    job = WORKFLOW["jobs"]["release"]
+    assert job["if"] == "startsWith(github.ref, 'refs/tags/v')"
+    *_, made, attached = commands("release")
+    assert made == "make dist"
+    assert attached.endswith("_build/dist/*")
 
 
 def test_the_workflow_pins_every_action_to_a_commit():
@@ -373,11 +382,12 @@ def test_the_workflow_pins_every_action_to_a_commit():
     )
 
 
-def test_only_the_job_that_publishes_may_write_and_it_writes_contents_alone():
+def test_only_the_jobs_that_publish_may_write_and_they_write_contents_alone():
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert {name: job.get("permissions") for name, job in WORKFLOW["jobs"].items()} == {
         **dict.fromkeys([*CONCERNS, "pythons"]),
         "publish": {"contents": "write"},
+        "release": {"contents": "write"},
     }
     assert "pull_request" in WORKFLOW["jobs"]["publish"]["if"]
 
