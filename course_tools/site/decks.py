@@ -251,7 +251,11 @@ def write_decks(root: Path, site: Path) -> list[Path]:
         title = re.findall("<title>Slides: (.*)</title>", deck.read_text("utf-8"))[0]
         made.append(deck)
         entries.append(f'<li><a href="{deck.name}">{title}</a></li>')
-    listed = section("<h1>Slides</h1>", f"<ul>{''.join(entries)}</ul>")
+    listed = section(
+        "<h1>Slides</h1>",
+        "<p>Arrow keys turn the slides, S opens the speaker's notes, F fills the"
+        f' screen.</p><ul class="decks">{"".join(entries)}</ul>',
+    )
     index = page_html(f"Slides: {COURSE}", [listed])
     write_whole(site / FOLDER / "index.html", index)
     return made
