@@ -1,5 +1,5 @@
 // Slides of a chapter: one at a time, as large as the window. Arrow keys, Space, Page Up and Page Down go through the steps of a
-// stepped figure, then show the answer to a question, then turn to the next slide. S opens the speaker's notes in a window of
+// stepped figure, then show the answer to a question, or what is shown later, then turn to the next slide. S opens the speaker's notes in a window of
 // their own, which turns with this one; F fills the screen. The address with ?print-pdf has each step on a page, for printing.
 // Nothing is stored and nothing is sent but between these two windows.
 "use strict";
@@ -8,6 +8,7 @@
   const asked = new URLSearchParams(location.search);
   const isSpeaker = asked.has("notes"), isPrint = asked.has("print-pdf");
   const WIDTH = 1280, HEIGHT = 720, SMALLEST = 0.5, LARGEST = 2.4, LARGEST_TEXT = 1.8, READABLE = 1.2;
+  const WAITS = ".question, .later"; // what the next key shows: the right choice, or what the class has thought about
   let slides = [], current = 0, partner = isSpeaker ? window.opener : null, panel = null;
 
   // As large as there is room for: `zoom` counts in the layout, so that long lines and tables wrap.
@@ -77,11 +78,11 @@
     for (let turn = 0; turn < 50 && stateOf(slide).step !== state.step; turn += 1) {
       stepOf(slide)[stateOf(slide).step < state.step ? "next" : "back"].click();
     }
-    slide.querySelector(".question")?.classList.toggle("answered", state.answered);
+    slide.querySelector(WAITS)?.classList.toggle("answered", state.answered);
   }
 
   function turn(direction) {
-    const slide = slides[current], buttons = stepOf(slide), question = slide.querySelector(".question");
+    const slide = slides[current], buttons = stepOf(slide), question = slide.querySelector(WAITS);
     const button = buttons && (direction > 0 ? buttons.next : buttons.back);
     if (button && button.getAttribute("aria-disabled") !== "true") { button.click(); tell(); }
     else if (question && question.classList.contains("answered") !== direction > 0) {

@@ -54,12 +54,14 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Slide:
-    """A slide as `book/decks` has it: `note` is for the speaker, besides the page."""
+    """A slide as `book/decks` has it: `note` is for the speaker, besides the page; what
+    is shown `later` comes at the next key, after the class has thought."""
 
     title: str
     text: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
     note: str = ""
+    later: bool = False
 
 
 def decks(root: Path) -> list[Path]:
@@ -164,6 +166,7 @@ def slides_of(page: ChapterPage, deck: list[Slide]) -> list[str]:
                 "".join(str(ready(part)) for part in parts if part.part.name != "i"),
                 " ".join(sources.values()),
                 "".join(notes),
+                slide.later,
             )
         )
     return made
@@ -176,13 +179,19 @@ def anchor(place: Tag) -> str:
 
 
 def section(
-    heading: str, text: str = "", shown: str = "", source: str = "", notes: str = ""
+    heading: str,
+    text: str = "",
+    shown: str = "",
+    source: str = "",
+    notes: str = "",
+    later: bool = False,
 ) -> str:
     """Write one slide. `decks.js` makes what is shown as large as there is room."""
     picture = shown.startswith("<figure") and "stepper" not in shown
     kind = "alone" if not shown else "beside" if text and picture else ""
     text = text and f'<div class="text">{text}</div>'
-    shown = shown and f'<div class="shown"><div class="fit">{shown}</div></div>'
+    when = "shown later" if later else "shown"
+    shown = shown and f'<div class="{when}"><div class="fit">{shown}</div></div>'
     return (
         f'<section class="slide">{heading}<div class="body {kind}">{text}{shown}</div>'
         f'<footer><span>{source}</span></footer><div class="notes">{notes}</div>'

@@ -61,6 +61,12 @@ def show(page, number):
     page.wait_for_selector(f".slide.current:nth-child({number})")
 
 
+def unveil(page):
+    """Show also what a slide shows later."""
+    for part in page.locator(".current .later").all():
+        part.evaluate("part => part.classList.add('answered')")
+
+
 def current(page):
     return int(page.evaluate("location.hash.slice(1)"))
 
@@ -109,6 +115,7 @@ def test_nothing_is_cut_off_or_too_small_at_1280_by_720(browser, site, name):
         open_deck(page, site, name)
         for number in range(1, len(slides(site, name)) + 1):
             show(page, number)
+            unveil(page)
             if found := page.evaluate(FAULTS, SMALLEST):
                 faults[number] = found
     assert faults == {}
@@ -158,6 +165,7 @@ def test_keys_go_through_steps_and_answers_before_they_turn_the_slide(browser, s
     found = slides(site, name)
     stepped = next(n for n, one in enumerate(found, 1) if one.select(".stepper"))
     asked = next(n for n, one in enumerate(found, 1) if one.select(".question"))
+    later = next(n for n, one in enumerate(found, 1) if one.select(".later"))
     with quiet_page(browser, viewport={"width": 1280, "height": 720}) as page:
         open_deck(page, site, name)
         for key, at in [("ArrowRight", 2), ("PageDown", 3), (" ", 4), ("PageUp", 3)]:
@@ -186,6 +194,12 @@ def test_keys_go_through_steps_and_answers_before_they_turn_the_slide(browser, s
         assert current(page) == asked
         page.keyboard.press("ArrowRight")
         assert current(page) == asked + 1
+
+        show(page, later)
+        for seen in (False, True):
+            assert page.locator(".current .fit").is_visible() == seen
+            page.keyboard.press("ArrowRight")
+        assert current(page) == later + 1
 
 
 @pytest.mark.browser
