@@ -58,7 +58,7 @@ def change_source(course: Path, name: str, old: str, new: str) -> None:
 
 def test_there_is_an_assignment():
     named = (
-        "attention bert capstone family fine-tuning pretraining sentence-bert"
+        "attention bert capstone family fine-tuning modern pretraining sentence-bert"
         " transformer wordpiece"
     )
     assert set(named.split()) <= set(ASSIGNMENTS)

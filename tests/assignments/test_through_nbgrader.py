@@ -54,13 +54,14 @@ SAMPLE = {
     "capstone": ["specials_left_out_after_the_softmax", "guesses_by_sorting"],
     "family": ["soft_whole_temperatures", "one_by_one"],
     "fine-tuning": ["test_set_seen_in_fitting", "tuned_in_other_words"],
+    "modern": ["rotate_whole_base", "complex_numbers"],
     "pretraining": ["draws_for_random_and_kept", "step_in_other_words"],
     "sentence-bert": ["nan_times_zero", "losses_by_hand"],
     "transformer": ["minus_1e9_for_masked", "masks_that_are_added"],
     "wordpiece": ["offsets_in_code_units", "all_different"],
 }
 
-# Under stock nbgrader each comparing test starts a Python of its own, so that all nine
+# Under stock nbgrader each comparing test starts a Python of its own, so that all ten
 # would take too long. Draws of chance and watched trainings are in none of the five.
 GRADED = ("attention", "capstone", "family", "wordpiece", "sentence-bert")
 

@@ -699,6 +699,89 @@ NEAREST: Mapping[str, Mapping[str, list[Paste]]] = {
             )
         ],
     },
+    "modern": {
+        "turn": [
+            called(
+                "def rotate(vectors, positions, base=10000.0, features=None):\n"
+                "    length, dim = int(positions.max()) + 1, vectors.shape[-1]\n"
+                '    waves = lib["sinusoidal_positions"](length, dim, base).to(vectors)\n'
+                '    return lib["rotate"](vectors, waves[positions][:, None])'
+            )
+        ],
+        "gate": [
+            filled(
+                body(
+                    "GeGLU.forward",
+                    (r"self\.expand\(hidden\)", "(hidden @ weight.T)"),
+                    (
+                        r"return self\.contract\(self\.dropout\((.*)\)\)",
+                        r"return (\1) @ output.T, gate",
+                    ),
+                    (r"F\.gelu", "torch.nn.functional.gelu"),
+                ),
+                origin="GeGLU.forward",
+            )
+        ],
+        "near": [
+            called(
+                "def local_mask(sentences, reach=None):\n"
+                "    T = sentences.shape[1]\n"
+                "    place, window = torch.arange(T), 2 * (T if reach is None else reach)\n"
+                '    near = lib["local_mask"](place, window).to(sentences.device)\n'
+                "    return near & (sentences[:, :, None] == sentences[:, None])"
+            )
+        ],
+        "contrast": [
+            called(
+                "def info_nce(queries, documents, relation, temperature=0.05):\n"
+                '    losses = lib["in_batch_losses"](queries, documents, temperature)\n'
+                "    own = relation.argmax(1)\n"
+                '    scores = lib["in_batch_logits"](queries, documents)\n'
+                '    return losses, lib["hard_negatives"](scores, own, 1, 1.0).documents[:, 0]'
+            )
+        ],
+        "adapt": [
+            filled(
+                body(
+                    "LoRALinear.forward",
+                    (r"self\.(down|up)\.T", r"\1[adapter].mT"),
+                    (
+                        r"self\.linear\(hidden\)",
+                        "torch.nn.functional.linear(hidden, weight, bias)",
+                    ),
+                    (r"self\.scale", "(1 if alpha is None else alpha / down.shape[1])"),
+                ),
+                origin="LoRALinear.forward",
+            )
+        ],
+        "fold": [
+            filled(
+                body(
+                    "LoRALinear.merge",
+                    (r"self\.linear\.weight", "weight"),
+                    (r"self\.scale", "(1 if alpha is None else alpha / down.shape[1])"),
+                    (
+                        r"self\.up\.data @ self\.down\.data",
+                        "(up.data @ down.data).sum(0)",
+                    ),
+                    ("return .*", "return weight"),
+                ),
+                origin="LoRALinear.merge",
+            )
+        ],
+        "rank": [
+            called(
+                "def ndcg(scores, found, gains, k=10):\n"
+                '    return lib["ndcg"](scores, gains, k)'
+            ),
+            of_torch(
+                "def ndcg(scores, found, gains, k=10):\n"
+                "    from sklearn.metrics import ndcg_score\n"
+                "    rows = zip(2.0**gains.double() - 1, scores)\n"
+                "    return torch.tensor([ndcg_score([g], [s], k=k) for g, s in rows]).to(scores)"
+            ),
+        ],
+    },
     "capstone": {
         "load-model": [
             called(
