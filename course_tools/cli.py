@@ -397,9 +397,7 @@ def data_show(
 
 @data_app.command("cards")
 def data_cards(
-    folder: Path = argument(
-        "Where to write the pages.", default=Path("book/_generated/data")
-    ),
+    folder: Path = argument("Where to.", default=Path("book/_generated/data")),
 ) -> None:
     """Write the book's page for each data set."""
     from course_lib.data.cards import write_cards
