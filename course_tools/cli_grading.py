@@ -332,16 +332,23 @@ def replay(name: Name) -> None:
 
 
 @grading_app.command()
-def report(name: Name) -> None:
+def report(
+    name: Name,
+    earlier: list[Path] | None = option(
+        "A folder of an earlier class, STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb, to look"
+        " for copies from; may be given more than once."
+    ),
+) -> None:
     """Write a page on how the class did, question by question, and on what a person
     should look at."""
     stop_outside_a_course()
     from course_tools.grading.check.check import CannotCheck
     from course_tools.grading.reports.class_report import report as write_report
+    from course_tools.grading.run.assignment import CannotGrade
     from course_tools.grading.run.record import CannotRecord
 
-    with in_words(CannotRecord, CannotCheck):
-        typer.echo(write_report(name))
+    with in_words(CannotRecord, CannotCheck, CannotGrade):
+        typer.echo(write_report(name, earlier=earlier or ()))
 
 
 @grading_app.command()

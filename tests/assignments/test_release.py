@@ -64,11 +64,16 @@ def test_there_is_an_assignment():
     assert set(named.split()) <= set(ASSIGNMENTS)
 
 
-def test_the_committed_release_is_the_one_that_the_source_gives(name, course):
-    committed = (ROOT / "exercises" / name / f"{name}.ipynb").read_bytes()
-    assert release(name, course, database=False).read_bytes() == committed, (
-        "run: course release"
-    )
+def test_what_is_committed_of_a_release_is_what_the_source_gives(name, course):
+    """The notebook, and what right answers have: a course that has `solutions/` without
+    the graders' tests needs it."""
+    catalogue = f"tests/assignments/mutants/{name}.py"
+    (course / catalogue).parent.mkdir(parents=True)
+    shutil.copy(ROOT / catalogue, course / catalogue)
+    release(name, course, database=False)
+    for file in (f"exercises/{name}/{name}.ipynb", f"solutions/{name}.right.json"):
+        made, committed = ((root / file).read_bytes() for root in (course, ROOT))
+        assert made == committed, f"run: course release {name}"
 
 
 @pytest.mark.slow

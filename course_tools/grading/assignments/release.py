@@ -16,6 +16,7 @@ from nbgrader.utils import capture_log
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
+from course_tools.grading.assignments import right_answers
 from course_tools.grading.assignments.lint import leaks, points_faults, source_faults
 from course_tools.grading.assignments.source import (
     AssignmentError,
@@ -84,4 +85,5 @@ def release(name: str, root: Path = Path(), database: bool = True) -> Path:
         if released.exists():
             shutil.rmtree(released)
         shutil.copytree(staged, released)
+    right_answers.keep(name, source, root)
     return released / f"{name}.ipynb"

@@ -7,7 +7,6 @@ from the log of ``course grade``.
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -18,12 +17,8 @@ from course_lib.files import write_whole
 from course_tools.grading.assignments.comparisons import secret_of
 from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.assignments.release import course_settings
-from course_tools.grading.check.notebook_files import read_released
-from course_tools.grading.collect.intake import collect
+from course_tools.grading.reports.copies import Cluster, Copies, find_copies
 from course_tools.grading.reports.export import marks_of, points_of
-from course_tools.grading.reports.fingerprints import Alike, alike
-from course_tools.grading.run.reader import Reader
-from course_tools.grading.run.reading import answers
 from course_tools.grading.run.record import Records
 
 BINS = 10
@@ -54,10 +49,11 @@ td.bar span {{ display: block; height: 1rem; background: currentColor }}</style>
 Near 0, or below, the question does not tell those who know more from those who know
 less: look at its wording and its tests.</p>{questions}
 <h2>To look at</h2>{noticed}
-<h2>Submissions that are alike</h2>
-<p>Share of the tokens' fingerprints that are in both, without those of the released
-notebook and of the common way to answer. It is a reason to look, and no proof.</p>
-{pairs}
+<h2>Submissions that are one text</h2>
+<p>Compared with {compared}, whatever the names, the order, the layout and the comments.
+What the released notebook gives is left out, and so is what independently written right
+answers have in common. It is a reason to look, and no proof.</p>{copies}
+<h2>Not compared, or not whole</h2>{not_compared}
 <p>Edition {edition} of the course.</p></main></body></html>
 """
 
@@ -106,7 +102,7 @@ def page(
     marks: Marks,
     points: Mapping[str, float],
     noticed: Mapping[str, Sequence[str]],
-    pairs: Sequence[Alike],
+    copies: Copies,
     about: str = "",
 ) -> str:
     """Write the page."""
@@ -140,10 +136,7 @@ def page(
         for student, words in noticed.items()
         if any(words)
     ]
-    alike = [
-        (escape(p.one), escape(p.other), str(p.common), f"{100 * p.share:.0f}%")
-        for p in pairs
-    ]
+    unread = [(escape(who), escape(why)) for who, why in copies.not_compared.items()]
     return PAGE.format(
         title=escape(f"{assignment}: the class"),
         summary=escape(summary),
@@ -153,8 +146,27 @@ def page(
             [found.cells() for found in measured],
         ),
         noticed=_table("student,noticed", seen),
-        pairs=_table("one,other,fingerprints,share", alike),
+        copies=_table(
+            "what,who,share,lines side by side", list(map(_row, copies.clusters))
+        ),
+        compared=escape(", ".join(copies.compared)),
+        not_compared=_table("student,why", unread),
         edition=EDITION,
+    )
+
+
+def _row(cluster: Cluster) -> tuple[str, ...]:
+    least, most = (f"{100 * share:.0f}%" for share in cluster.shares)
+    head = "".join(f'<th scope="col">{escape(who)}</th>' for who in cluster.between)
+    lines = [
+        "".join(f"<td><code>{escape(line)}</code></td>" for line in pair)
+        for pair in cluster.lines
+    ]
+    return (
+        escape(str(cluster)),
+        escape(", ".join(cluster.students)),
+        least if least == most else f"{least} to {most}",
+        f"<table><tr>{'</tr><tr>'.join([head, *lines])}</tr></table>",
     )
 
 
@@ -175,8 +187,16 @@ def _table(head: str, rows: Sequence[Sequence[str]], bars: bool = False) -> str:
     return f'<div role="region" tabindex="0" aria-label="{label}">{table}</div>'
 
 
-def report(name: str, root: Path = Path()) -> Path:
-    """Write ``reports/<name>.html`` from what `course grade` has recorded."""
+def report(name: str, root: Path = Path(), earlier: Sequence[Path] = ()) -> Path:
+    """Write ``reports/<name>.html`` from what `course grade` has recorded.
+
+    Parameters
+    ----------
+    name, root
+        The assignment, and the folder of the course.
+    earlier
+        Folders of earlier classes' submissions, to be compared with.
+    """
     courses = CourseDirectory(config=course_settings(root))
     log = Records(courses, name).done()
     with Gradebook(courses.db_url, courses.course_id) as gradebook:
@@ -184,24 +204,15 @@ def report(name: str, root: Path = Path()) -> Path:
         submissions = gradebook.assignment_submissions(name)
         marks = {each.student.id: marks_of(each) for each in submissions}
     submitted = root / courses.submitted_directory
-    released = root / "exercises" / name / f"{name}.ipynb"
-    read_released(released)
-    with Reader({"answers": answers}) as reader:
-        read_answers, there = partial(reader.ask, "answers"), submitted.is_dir()
-        handed_in = collect(submitted, name, read_answers).submissions if there else []
-        text = released.read_text(encoding="utf-8")
-        given = frozenset(read_answers(text, released.name))
-    readable = [each for each in handed_in if not each.problem]
-    prints = {each.student: frozenset(each.content) for each in readable}
+    copies = find_copies(name, root, submitted, earlier)
     noticed = {
         student: [*line["tampering"], line["problem"], *line["notes"]]
         for student, line in sorted(log.items())
     }
     place = root / "reports" / f"{name}.html"
     place.parent.mkdir(exist_ok=True)
-    pairs = alike(prints, given)
     about = ""
     if (root / "solutions" / name / "hidden.py").is_file():
         about = OWN_INPUTS if secret_of(root) else PUBLIC_INPUTS
-    write_whole(place, page(name, marks, points, noticed, pairs, about))
+    write_whole(place, page(name, marks, points, noticed, copies, about))
     return place

@@ -5,7 +5,7 @@ and comes out the same way; no object made of it leaves the child in which these
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -21,12 +21,12 @@ from course_tools.grading.check.check_structure import (
     structure_problems,
 )
 from course_tools.grading.check.notebook_files import open_notebook
-from course_tools.grading.reports.fingerprints import fingerprints
+from course_tools.grading.reports.fingerprints import Lines, fingerprints
 from course_tools.grading.run import rounds
 from course_tools.grading.run.assignment import Assignment
 from course_tools.grading.run.execute import Transcript
 from course_tools.grading.run.judge import Mark, judge, page, written
-from course_tools.grading.run.plan import role, steps
+from course_tools.grading.run.plan import steps
 from course_tools.grading.run.reader import BOUNDS, Bounds, CannotRead, Reader
 from course_tools.grading.shown import shown
 
@@ -35,6 +35,9 @@ TOLD = {"deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tag
 TOLD |= {"unknown", "unmarked"}
 #: Notes of one kind of which a person is told; more than that is one note.
 MOST_NOTES = 50
+#: Fingerprints of what somebody wrote: the longest model answer has some 300. Who hands
+#: in all code there is would be like everybody else.
+MOST_FINGERPRINTS = 2_000
 
 
 def reader_of(assignment: Assignment, bounds: Bounds = BOUNDS) -> Reader:
@@ -58,10 +61,14 @@ def readable(text: str, name: str) -> bool:
     return bool(opened(text, name).cells)
 
 
-def answers(text: str, name: str) -> list[int]:
-    """The fingerprints of the answer cells of a notebook."""
-    cells = [cell for cell in opened(text, name).cells if role(cell) == "answer"]
-    return sorted(fingerprints(cell.source for cell in cells))
+def written_code(restored: Collection[str], text: str, name: str) -> tuple[Lines, int]:
+    """The fingerprints of what a student wrote: all code but the cells whose released
+    text counts."""
+    cells = [cell for cell in opened(text, name).cells if cell.cell_type == "code"]
+    found = fingerprints(c.source for c in cells if grade_id(c) not in restored)
+    if sum(map(len, found[0].values())) > MOST_FINGERPRINTS:
+        raise CannotRead(f"{name} has too much code to be compared.")
+    return found
 
 
 def prepared(assignment: Assignment, text: str, name: str) -> dict[str, Any]:

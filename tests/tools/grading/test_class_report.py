@@ -6,14 +6,7 @@ from __future__ import annotations
 import pytest
 
 from course_tools.grading.reports.class_report import page, question
-from course_tools.grading.reports.fingerprints import (
-    RUN,
-    WINDOW,
-    Alike,
-    alike,
-    fingerprints,
-    tokens,
-)
+from course_tools.grading.reports.copies import Cluster, Copies
 
 POINTS = {"easy": 2.0, "hard": 4.0, "odd": 3.0, "essay": 5.0}
 #: Who knows more gets more, but for `odd`, where it is the other way round.
@@ -64,12 +57,14 @@ def test_a_question_that_nobody_has_a_mark_for_is_measured_as_nothing():
 
 
 def test_the_page_counts_students_by_tenths_and_names_what_was_noticed():
+    lines = (("a = b.c(d)", "v = w.c(u)"),)
+    pair = Cluster(("bo", "eve"), "course_lib", (0.625, 0.875), ("bo", "eve"), lines)
     text = page(
         "attention",
         MARKS,
         POINTS,
         {"cy": ["wrote into the pipe"], "dee": []},
-        [Alike("bo", "eve", 31, 0.875)],
+        Copies([pair], ["each other", "course_lib"], {"dee": "It is no notebook."}),
     )
     assert "5 submissions, 14 points. Mean 7.6, median 6.0." in text
     assert "2 answers are still to be marked by hand" in text
@@ -83,92 +78,24 @@ def test_the_page_counts_students_by_tenths_and_names_what_was_noticed():
     ):
         assert f'<th scope="row">{tenth}</th><td>{count}</td>' in text
     assert '<th scope="row">cy</th><td>wrote into the pipe</td>' in text
-    assert ">dee<" not in text
-    assert '<th scope="row">bo</th><td>eve</td><td>31</td><td>88%</td>' in text
+    assert text.count(">dee<") == 1
+    found = "2 submissions are in large part one text, that of course_lib"
+    assert f'<th scope="row">{found}</th><td>bo, eve</td><td>62% to 88%</td>' in text
+    assert "<td><code>a = b.c(d)</code></td><td><code>v = w.c(u)</code></td>" in text
+    assert "Compared with each other, course_lib, whatever the names" in text
+    assert "It is a reason to look, and no proof." in text
+    assert '<th scope="row">dee</th><td>It is no notebook.</td>' in text
 
 
 def test_nothing_of_a_student_s_becomes_markup():
     evil = "<script>alert(1)</script>"
+    one = Cluster((evil,), evil, (1.0, 1.0), (evil, evil), ((evil, evil),))
     text = page(
         evil,
         {evil: {"easy": 1.0}},
         {"easy": 2.0},
         {evil: [evil]},
-        [Alike(evil, evil, 9, 1.0)],
+        Copies([one], [evil], {evil: evil}),
     )
     assert "<script" not in text
-    assert text.count("&lt;script&gt;") >= 5
-
-
-# -- fingerprints
-# --------------------------------------------------------------------------------------
-
-ANSWER = """def scores(query, key, mask):
-    products = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
-    if mask is not None:
-        products = products.masked_fill(~mask, float("-inf"))
-    return products.softmax(dim=-1)
-"""
-COPY = """def scores(q, k, m):  # all mine
-    s = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-
-    if m is not None:
-        s = s.masked_fill(~m, float('-inf'))
-    return s.softmax(dim=-1)
-"""
-OTHER = """def scores(query, key, mask):
-    result = torch.einsum("bqd,bkd->bqk", query, key)
-    result = result.mul(query.size(-1) ** -0.5)
-    if mask is None:
-        return torch.softmax(result, -1)
-    weights = torch.where(mask, result.exp(), torch.zeros(()))
-    return weights / weights.sum(-1, keepdim=True)
-"""
-#: Each student's own, so that no way of answering is the common one.
-FILLERS = {
-    f"student-{n}": fingerprints([f"def f(a, b):\n    return b.way{n}(a).end{n}(b, a)"])
-    for n in range(4)
-}
-
-
-def test_renamed_variables_comments_and_spaces_hide_nothing():
-    assert tokens(COPY) == tokens(ANSWER)
-    found = alike(
-        {"ada": fingerprints([ANSWER]), "bo": fingerprints([COPY]), **FILLERS},
-        frozenset(),
-    )
-    assert [(pair.one, pair.other, pair.share) for pair in found] == [
-        ("ada", "bo", 1.0)
-    ]
-
-
-def test_another_way_to_the_same_result_is_not_alike():
-    assert (
-        alike(
-            {"ada": fingerprints([ANSWER]), "bo": fingerprints([OTHER]), **FILLERS},
-            frozenset(),
-        )
-        == []
-    )
-
-
-def test_what_everybody_was_given_is_no_likeness():
-    both = {"ada": fingerprints([ANSWER]), "bo": fingerprints([COPY]), **FILLERS}
-    assert alike(both, fingerprints([ANSWER])) == []
-
-
-def test_what_most_of_the_class_wrote_is_no_likeness():
-    many = {name: fingerprints([ANSWER]) for name in ("ada", "bo", "cy", "dee")} | {
-        "eve": fingerprints([OTHER])
-    }
-    assert alike(many, frozenset()) == []
-
-
-def test_a_copied_run_is_found_in_the_middle_of_other_code():
-    """Winnowing's guarantee: RUN + WINDOW - 1 tokens in a row that both have are one
-    fingerprint at least."""
-    shared = " ".join(f"x.part{number}()" for number in range(5))  # four tokens each
-    assert len(tokens(shared)) >= RUN + WINDOW - 1
-    one = fingerprints([f"{OTHER}\n{shared}\n"])
-    other = fingerprints([f"y = 1\nfor z in y: pass\n{shared}\nreturn y"])
-    assert one & other
+    assert text.count("&lt;script&gt;") >= 13
