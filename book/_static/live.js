@@ -64,7 +64,7 @@ globalThis.courseLive = (() => {
     }
     onmessage = ({ data }) => {
       if (data.part) received.push(data.part);
-      else if (data.table) build(data).catch(({ message }) => postMessage({ failed: message }));
+      else if (data.table) build(data).catch(({ message }) => postMessage({ failed: `the weights cannot be read (${message})` }));
       else run(data);
     };
   }
