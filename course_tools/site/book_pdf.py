@@ -31,10 +31,11 @@ h1, h2, h3, h4, caption, th, figcaption, summary, .admonition-title, nav {
   font-family: "DejaVu Sans", Helvetica, Arial, sans-serif; }
 h1 { break-before: page; font-size: 20pt; } nav h1 { break-before: auto; }
 h2 { font-size: 15pt; } h3 { font-size: 12pt; }
-h1, h2, h3, h4, h2 + p, .admonition-title, summary { break-after: avoid; }
+h1, h2, h3, h4, h2 + p, .admonition-title, .stepper-title, .stepper-heading, summary,
+p:has(+ div table) { break-after: avoid; }
 a { color: #1e4b75; text-decoration: none; }
 p, li { orphans: 3; widows: 3; }
-figure, svg, img, mjx-container[display="true"], tr, .quiz-choice {
+figure, svg, img, mjx-container[display="true"], tr, .quiz-choice, .stepper-step {
   break-inside: avoid; }
 figure { margin: 1em 0; } figure svg, figure img, svg.diagram { max-width: 125mm; }
 img { height: auto; max-width: 100%; } svg.diagram { display: block; margin: 1em auto; }
@@ -59,19 +60,21 @@ nav.contents { break-before: page; }
 nav.contents ol { list-style: none; padding-left: 1.4em; }
 nav.contents a { display: flex; justify-content: space-between; }
 """
-#: Wide formulas and tables become as small as the line is wide.
+#: Wide formulas and tables become as small as the line is wide, and a table that a page
+#: has room for stays whole.
 FIT = """() => {
   const room = document.querySelector("main").clientWidth;
   for (const part of document.querySelectorAll("mjx-container[display=true] mjx-math, table")) {
     const width = part.getBoundingClientRect().width;
     if (width > room) (part.closest("mjx-container") ?? part).style.zoom = 0.98 * room / width;
   }
-  return [...document.querySelectorAll("table, pre, svg, img, mjx-math")]
-    .filter(part => part.getBoundingClientRect().right > room + 2)
-    .map(part => part.textContent.trim().slice(0, 60));
+  for (const table of document.querySelectorAll("table"))
+    if (table.getBoundingClientRect().height < 900) table.style.breakInside = "avoid";
 }"""  # noqa: E501
 #: The site's own settings: text outside formulas may hold dollars and backslashes.
 MATHJAX = {"options": {"enableMenu": False, "processHtmlClass": "math|output_area"}}
+#: A4 within its margins, in CSS pixels: wide things are measured as they are printed.
+PAPER = {"width": 642, "height": 963}
 NUMBER = '<span class="pageNumber"></span>'
 FOOT = f'<p style="font: 8px sans-serif; margin: 0 auto">{NUMBER}</p>'
 
@@ -190,7 +193,7 @@ def print_book(root: Path, browser: Any, target: Path) -> int:
     written, numbers = target.with_suffix(".html"), dict[str, int]()
     for _ in ("without numbers", "with"):
         written.write_text(book_html(articles, numbers), encoding="utf-8")
-        page = browser.new_page()
+        page = browser.new_page(viewport=PAPER)
         page.set_default_timeout(0)
         page.goto(written.as_uri())
         page.wait_for_function("MathJax.startup.promise.then(() => true)")

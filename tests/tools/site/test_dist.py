@@ -12,6 +12,8 @@ from house import ROOT
 
 from course_tools.site import dist
 from course_tools.site.book_pdf import (
+    FIT,
+    PAPER,
     book_html,
     pages_in_order,
     pages_of_labels,
@@ -101,6 +103,21 @@ def test_a_printed_book_has_bookmarks_tags_and_knows_the_page_of_each_title(
     for part in (b"/Outlines", b"/StructTreeRoot", b"/Lang (en)"):
         assert part in printed
     assert [path.name for path in target.parent.iterdir()] == ["book.pdf"]
+
+
+@pytest.mark.browser
+def test_wide_tables_become_as_small_as_the_paper_and_short_ones_stay_whole(browser):
+    cells = "".join(f"<td>{'wide' * 12}</td>" for _ in range(4))
+    page = browser.new_page(viewport=PAPER)
+    page.set_content(
+        f"<main><table><tr>{cells}</table><table>{'<tr><td>a' * 99}</table></main>"
+    )
+    page.evaluate(FIT)
+    wide, long = page.locator("table").all()
+    assert wide.bounding_box()["width"] <= PAPER["width"]
+    breaks = [one.evaluate("table => table.style.breakInside") for one in (wide, long)]
+    assert breaks == ["avoid", ""]
+    page.close()
 
 
 def test_an_archive_is_the_same_whenever_its_files_were_written(tmp_path):
