@@ -35,9 +35,9 @@ h1, h2, h3, h4, h2 + p, .admonition-title, .stepper-title, .stepper-heading, sum
 p:has(+ div table) { break-after: avoid; }
 a { color: #1e4b75; text-decoration: none; }
 p, li { orphans: 3; widows: 3; }
-figure, svg, img, mjx-container[display="true"], tr, .quiz-choice, .stepper-step {
+.figure, svg, img, mjx-container[display="true"], tr, .quiz-choice, .stepper-step {
   break-inside: avoid; }
-figure { margin: 1em 0; } figure svg, figure img, svg.diagram { max-width: 125mm; }
+.figure { margin: 1em 0; } .figure svg, .figure img, svg.diagram { max-width: 125mm; }
 img { height: auto; max-width: 100%; } svg.diagram { display: block; margin: 1em auto; }
 figcaption, caption { color: #333; font-size: 9pt; text-align: left; }
 pre { background: #f4f6f8; font: 8pt/1.35 "DejaVu Sans Mono", monospace; margin: .6em 0;
@@ -109,6 +109,8 @@ def printable(site: Path, name: str, names: list[str]) -> Tag:
         for held in article.select(f"[{key}]"):
             labels = str(held[key]).split()
             held[key] = " ".join(label(name, one) for one in labels)
+    for figure in article.find_all("figure"):  # in a PDF, the picture alone is one
+        figure.name, figure["class"] = "div", "figure"
     for image in article.select("[src]"):
         image["src"] = f"../html/{image['src']}"
     for link in article.select("a[href]"):

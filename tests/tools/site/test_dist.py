@@ -4,11 +4,13 @@ all pages whose contents say where they lie."""
 import hashlib
 import importlib
 import os
+import re
 import zipfile
 from pathlib import Path
 
 import pytest
 from house import ROOT
+from PIL import Image
 
 from course_tools.site import dist
 from course_tools.site.book_pdf import (
@@ -29,8 +31,9 @@ reference</a>, <a href="https://example.org/">elsewhere</a>.</p>
 <details class="hide"><summary>Show</summary><pre>hidden code</pre></details>
 <details class="quiz-answers"><summary>Answers</summary><p>B is right.</p></details>
 <div class="attention-explorer">live</div>
-<img src="_images/a.png" alt="a"><svg aria-labelledby="t d"><title id="t">T</title><desc
-id="d">D</desc></svg></section></article></body></html>"""
+<figure><img src="_images/a.png" alt="A"><figcaption>A.</figcaption></figure>
+<svg role="img" width="9" height="9" aria-labelledby="t d"><title id="t">T</title><desc
+id="d">D</desc><rect width="9" height="9"/></svg></section></article></body></html>"""
 SECOND = """<html><body><article><section id="two"><h1>Two</h1>
 <section id="near"><h2>Near</h2><p style="height: 250mm">Long.</p></section>
 <section id="far"><h2>Far away</h2><p style="break-before: page">Text.</p>
@@ -44,6 +47,7 @@ def root(tmp_path):
     site = tmp_path / "_build" / "html"
     (tmp_path / "_build" / "dist").mkdir(parents=True)
     (site / "_images").mkdir(parents=True)
+    Image.new("RGB", (9, 9)).save(site / "_images" / "a.png")
     (site / "_static").mkdir()
     (site / "_static" / "pygments.css").write_text("")
     offline = Path(MATHJAX.__file__).parent / "static" / "mathjax"
@@ -102,6 +106,8 @@ def test_a_printed_book_has_bookmarks_tags_and_knows_the_page_of_each_title(
     assert numbers["two--far"] in (count - 1, count)
     for part in (b"/Outlines", b"/StructTreeRoot", b"/Lang (en)"):
         assert part in printed
+    pictures = re.findall(rb"/S /Figure(.*?)endobj", printed, re.DOTALL)
+    assert [b"/Alt" in picture for picture in pictures] == [True, True], "img and svg"
     assert [path.name for path in target.parent.iterdir()] == ["book.pdf"]
 
 
