@@ -17,7 +17,7 @@ from course_tools.grading.shown import shown
 from course_tools.grading.viva.changes import Change, definition
 
 KINDS = ("value", "which", "line", "value", "which")
-OPTIONS, FUNCTIONS = 4, 3  # of a question, and of a sheet
+OPTIONS = 4
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e-?\d+)?|inf|nan)")
 APART, LONGEST = 0.02, 200
 Row = tuple[str | None, list[int]]  # what a call gave, and the lines that it ran
@@ -79,13 +79,14 @@ def questions(asked: Sequence[Asked], chance: random.Random) -> Iterator[Questio
     pools: dict[str, list[Question]] = {}
     for one in asked:
         found = list(_possible(one, chance))
-        if found and len(pools) < FUNCTIONS:
-            mixed = chance.sample(found, len(found))
-            pools[one.name] = sorted(mixed, key=lambda each: dull(each.value))
+        mixed = chance.sample(found, len(found))
+        pools[one.name] = sorted(mixed, key=lambda each: dull(each.value))
     turn = 0
     while any(pools.values()):
+        # two at a time: the code of more takes the room of their questions
+        two = [name for name in pools if pools[name]][:2]
         for kind in KINDS:
-            names = ([*pools] * 2)[turn % len(pools) :]
+            names = two[turn % 2 :] + two
             of_kind = (q for name in names for q in pools[name] if q.kind == kind)
             if (best := next(of_kind, None)) is not None:
                 pools[best.name] = [q for q in pools[best.name] if q.line != best.line]
