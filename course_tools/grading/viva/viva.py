@@ -116,7 +116,7 @@ class Sheets:
     ) -> tuple[str, str, list[dict[str, Any]]]:
         """The sheet, its key and the questions, from what our cells printed."""
         asked = {one.name: one for one in self.asked(student, steps)}
-        place, chosen = OURS + 3, list[Question]()
+        place, best = OURS + 3, list[Question]()
         for one in asked.values():
             cells = range(place, place + len(one.changes) + 1)
             texts = [printed.get(str(number), "") for number in cells]
@@ -124,10 +124,15 @@ class Sheets:
             place = cells.stop + 1
         title = f"{self.assignment.name}: {student}"
         write = partial(sections, title, asked=asked, words=self.words)
-        for each in questions([*asked.values()], random.Random(title)):
-            if len(chosen) < MOST and write([*chosen, each])[2]:
-                chosen.append(each)
-        return *write(chosen)[:2], [*map(asdict, chosen)]
+        # a short function leaves more room for questions than a long one
+        by_length = sorted(asked.values(), key=lambda one: len(listing(one)))
+        for order in ([*asked.values()], by_length):
+            chosen: list[Question] = []
+            for each in questions(order, random.Random(title)):
+                if len(chosen) < MOST and write([*chosen, each])[2]:
+                    chosen.append(each)
+            best = max(best, chosen, key=len)
+        return *write(best)[:2], [*map(asdict, best)]
 
 
 def viva(
