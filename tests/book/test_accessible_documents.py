@@ -22,7 +22,7 @@ from whole import first_or_all
 
 from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.reports.class_report import page as class_report
-from course_tools.grading.reports.fingerprints import Alike
+from course_tools.grading.reports.copies import Cluster, Copies
 from course_tools.grading.run.judge import Mark
 from course_tools.grading.run.judge import page as feedback
 
@@ -54,9 +54,23 @@ DOCUMENTS = {
         },
         {"rows": 3.0, "explain": 4.0},
         {"bo": ["wrote into the pipe", LONG]},
-        [Alike("ada", "bo", 31, 0.875)],
+        Copies(
+            [
+                Cluster(
+                    ("ada", "bo"),
+                    "course_lib",
+                    (0.6, 0.9),
+                    ("ada", "bo"),
+                    (("a = b.c(d)", f"v = {LONG}.c(u)"),),
+                )
+            ],
+            ["each other", "course_lib"],
+            {LONG: "It is no notebook."},
+        ),
     ),
-    "report of nobody": class_report("attention", {}, {"rows": 3.0}, {}, []),
+    "report of nobody": class_report(
+        "attention", {}, {"rows": 3.0}, {}, Copies([], [], {})
+    ),
 }
 FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex='0']"
 #: Press Tab once, and look where one is: at something new that shows it, or past the
@@ -154,7 +168,8 @@ def test_the_report_of_a_class_is_reached_by_tab_and_shows_where_one_is(browser)
     with quiet_page(browser) as page:
         page.set_content(DOCUMENTS["report"])
         reached, unseen = walked(page)
-        assert len(reached) == 4, "each of its tables"
+        regions = page.locator("[role=region]")
+        assert len(reached) == regions.count() == 5, "each box that can scroll"
         assert unseen == []
 
 
