@@ -170,7 +170,9 @@ globalThis.courseClinic = (() => {
         const keep = Math.max(2, Math.floor(left.length / 2)) - 1;
         for (const one of others.sort(() => Math.random() - 0.5).slice(keep)) wrong.add(one.name);
         labels.forEach((label, place) => { label.hidden = wrong.has(listed[place].name); });
-        status.textContent = `${coursePatients.length - wrong.size} faults are left.`;
+        const many = coursePatients.length - wrong.size;
+        status.textContent = `${many} faults are still in the list; one of them is this patient's.`;
+        narrow.hidden = many === 2;
       });
       const legend = element("legend", "", "What is wrong?");
       diagnoses.replaceChildren(legend, ...labels, check, " ", narrow);
@@ -188,7 +190,7 @@ globalThis.courseClinic = (() => {
       diagnoses.replaceChildren();
       verdict.replaceChildren(
         code("bert.js, as it should be", line.trim()),
-        code("bert.js, this patient", line.replace(patient.from, () => patient.to).trim()),
+        code("bert.js, this patient", line.replace(patient.from, () => patient.to).replace(/ *\/\/.*/g, "").trim()), // a comment may be false now
         code(`The line in ${patient.file}`, patient.library),
         element("p", "", "How a test would have caught it: ", patient.test),
         element("p", "", "It is explained in ", link, "."));

@@ -193,8 +193,8 @@ globalThis.courseLive = (() => {
   const named = (tokens) => tokens.map((token, t) => `${t} ${token}`);
   const rowOf = ({ data, columns }, t) => data.subarray(t * columns, (t + 1) * columns);
 
-  // Weights as squares whose area is the weight; the number is there for who does not see it. A cell is one element: a
-  // matrix has a thousand.
+  // Weights as squares whose area is the weight; the number is there for who does not see it, and under the pointer. A cell
+  // is one element: a matrix has a thousand.
   function weightMatrix(tokens, weights, caption, frame = table("", [], [])) {
     const [said, head, body] = frame.firstChild.children;
     frame.classList.add("live-matrix");
@@ -207,7 +207,10 @@ globalThis.courseLive = (() => {
         if (cell.textContent === text) return;
         cell.textContent = text;
         const side = Math.sqrt(Math.max(text, 0)) || 0; // NaN has no square
-        if (place) cell.style.backgroundSize = `${side}rem ${side}rem`;
+        if (!place) return;
+        cell.style.backgroundSize = `${side}rem ${side}rem`;
+        cell.title = text;
+        cell.classList.toggle("live-nan", text === "NaN");
       });
     });
     return frame;

@@ -26,7 +26,7 @@ globalThis.coursePatients = (() => {
         from: "tokenTypeIds.push(...segment.map(() => number), number);",
         to: "tokenTypeIds.push(...segment.map(() => 0), 0);",
         library: "segments[_ranges(place, sizes + 1)] = np.repeat(",
-        test: "The same test: a pair's segment ids must hold a 1.",
+        test: "Write down the segment ids of a pair by hand: those of the second segment are 1.",
       },
     ]),
     ...part("Embeddings", FIVE, LAYERS, [
@@ -66,7 +66,7 @@ globalThis.coursePatients = (() => {
     ...part("Attention", TWO, ATTENTION, [
       {
         name: "not_scaled",
-        fault: "Scores are not divided by √N",
+        fault: "Scores are not divided by √N (N: features of a head)",
         from: ".map((score) => score / Math.sqrt(query.columns))",
         to: "",
         library: "scores = query @ key.mT / math.sqrt(query.shape[-1])  # (*batch, T, S)",
@@ -74,7 +74,7 @@ globalThis.coursePatients = (() => {
       },
       {
         name: "scaled_by_all_features",
-        fault: "Scores are divided by √D instead of √N",
+        fault: "Scores are divided by √D (features of a state) instead of √N (of a head)",
         from: "Math.sqrt(query.columns)",
         to: "Math.sqrt(heads * query.columns)",
         also: [["value, mask) {", "value, mask, heads) {"], ["value[h], mask)", "value[h], mask, this.numHeads)"]],
