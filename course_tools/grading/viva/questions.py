@@ -2,8 +2,8 @@
 
 ``value``: a line is changed; which of these does a call give then? The others are what
 other changes give. ``which``: a line is changed; which one of these calls gives
-something else, and what? ``line``: which of these calls makes a line run? A result that
-computing by hand could take for another one is not asked for.
+something else, and what does it give? ``line``: which of these calls makes a line run?
+A result that computing by hand could take for another one is not asked for.
 """
 
 import json

@@ -27,7 +27,7 @@ hr {{ border: 0; height: 5.5mm; margin: 0; border-bottom: .2mm solid #888 }}
 """
 HEAD = (
     "A question may change one line of your own code, and nothing else. Write down the"
-    " answer and, in a few words, why. Results are rounded to four digits. "
+    " answer and, in a few words, why. Results are rounded to four decimal places. "
 )
 
 
@@ -77,8 +77,8 @@ def ask(one: Question) -> tuple[str, list[str]]:
     if one.kind == "line":
         return f"Which of these calls makes line {one.line} run?", calls
     if one.kind == "which":
-        words = "One of these calls then gives something else. Which one, and what?"
-        return f"{change}. {words}", told
+        words = "One of these calls then gives something else. Which one, and what does"
+        return f"{change}. {words} it give?", told
     words = f"{told[0]}. {change}. What does the call give then?"
     return words, [*map(code, one.options)]
 
@@ -96,7 +96,11 @@ def answer(one: Question) -> str:
 def sections(
     title: str, questions: list[Question], asked: dict[str, Asked], words: str
 ) -> tuple[str, str, bool]:
-    """The sheet, its key, and whether the sheet stands on one page."""
+    """The sheet, its key, and whether the sheet stands on one page. What helps calls is
+    explained where one is helped."""
+    called = " ".join(call for one in questions for call in one.calls)
+    helpers = re.findall(r"(\w+)\(", words)
+    words *= any(f"{name}(" in called for name in helpers)
     sheet, key = [f"<p>{HEAD}{escape(words)}</p>"], ""
     for name in dict.fromkeys(one.name for one in questions):
         sheet += ["<pre>", *map(escape, listing(asked[name])), "</pre>"]
