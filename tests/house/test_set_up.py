@@ -385,7 +385,7 @@ def test_the_workflow_pins_every_action_to_a_commit():
 def test_only_the_jobs_that_publish_may_write_and_they_write_contents_alone():
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert {name: job.get("permissions") for name, job in WORKFLOW["jobs"].items()} == {
-        **dict.fromkeys([*CONCERNS, "pythons"]),
+        **dict.fromkeys([*CONCERNS, "pythons", "containers"]),
         "publish": {"contents": "write"},
         "release": {"contents": "write"},
     }
@@ -407,6 +407,20 @@ def test_the_devcontainer_makes_the_same_environment():
     assert container["customizations"]["vscode"]["settings"][
         "python.defaultInterpreterPath"
     ].endswith("/.venv/bin/python")
+
+
+def test_a_container_installs_what_the_set_up_page_tells_a_student_to():
+    """And the workflow builds both containers."""
+    recipe = (ROOT / "Dockerfile").read_text().replace("--no-cache-dir ", "")
+    page = (ROOT / "book" / "setup.md").read_text()
+    by_hand = re.search(r"```bash\n(python3 -m venv .*?)```", page, re.DOTALL)
+    *made, _start = by_hand[1].splitlines()
+    assert len(made) == 2
+    assert all(line in recipe for line in made)
+    assert 'CMD [".venv/bin/course", "start"' in recipe
+    built, devcontainer = commands("containers")[-2:]
+    assert "docker build" in built
+    assert "devcontainers/cli@" in devcontainer
 
 
 # The part of the Citation File Format 1.2.0 schema that our file uses.
