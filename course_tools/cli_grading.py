@@ -62,9 +62,8 @@ def init(
     if edition:
         with in_words(OtherEdition, code=1):
             typer.echo(f"wrote {pin(edition)}; commit it")
-    made = make_secret(Path())
-    then = "Release each assignment again." if made else "It stays as it is."
-    typer.echo(f"{SECRET} {'is written' if made else 'is there'}. {then}")
+    then = ("is there and stays.", "is written. Release each assignment again.")
+    typer.echo(f"{SECRET} {then[make_secret(Path())]}")
 
 
 @grading_app.command()

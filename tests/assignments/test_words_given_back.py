@@ -135,7 +135,9 @@ def test_wrong_answers_get_words_and_no_line_or_value_of_a_hidden_test(name):
         )
         own = change(assignment.instructor, mutant.changes).cells
         answers = "\n".join(cell.source for cell in own if is_solution(cell))
-        secret = secrets(source, f"{released}\n{answers}\n{mutant.words}")
+        # what a visible test says of the student's numbers is no secret
+        own_words = said if mutant.caught == "visible" else mutant.words
+        secret = secrets(source, f"{released}\n{answers}\n{own_words}")
         rows = hidden_rows(source)
         lines = [number for number, _ in rows] if mutant.caught == "hidden" else [1]
         prints, message = "\n".join(secret), said.partition(": ")[2]

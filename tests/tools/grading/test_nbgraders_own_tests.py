@@ -28,6 +28,7 @@ ON = """
 from course_tools.grading.nbgrader.stock_nbgrader import shut_in
 c.Autograde.autograde_preprocessors = shut_in()
 c.ShutInExecute.memory_mib = 512
+c.GiveBack.feedback = "code"
 """
 CHOSEN = {
     "test_grade",
