@@ -103,7 +103,7 @@ def test_the_reference_gets_full_marks(outcomes, name):
 @whole_only
 def test_a_class_with_hidden_inputs_of_its_own_gives_the_same_verdicts(tmp_path):
     """Under three secrets; `under_secrets.py` tries twenty."""
-    assert under_secrets.changed("family", (1, 2, 3), tmp_path) == []
+    assert under_secrets.changed("attention", (1, 2, 3), tmp_path) == []
 
 
 @for_each("name", ASSIGNMENTS)
