@@ -18,6 +18,19 @@ from course_tools.options import argument, flag, in_words, option
 grading_app = typer.Typer()
 Feedback = Literal["words", "outputs", "code"]
 Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
+# What every command says that runs submissions.
+SUBMITTED: Any = option(
+    "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
+)
+WORKERS: Any = option(
+    "Submissions at a time; each takes about a core.",
+    min=1,
+    show_default="one a core",
+    default=os.cpu_count() or 1,
+)
+ISOLATION: Any = option(
+    "The sandbox: bubblewrap, or container, by Podman or Docker.", default="bubblewrap"
+)
 
 
 def say(words: object, err: bool = False) -> None:
@@ -129,25 +142,15 @@ def collect(
 @grading_app.command()
 def grade(
     name: Name,
-    submitted: Path | None = option(
-        "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
-    ),
-    workers: int = option(
-        "Submissions at a time; each takes about a core.",
-        min=1,
-        show_default="one a core",
-        default=os.cpu_count() or 1,
-    ),
+    submitted: Path | None = SUBMITTED,
+    workers: int = WORKERS,
     question: str | None = option(
         "Judge only this test again, and say whose mark changed."
     ),
     dask: str | None = option(
         "A Dask cluster to run on: its scheduler, tcp://HOST:8786."
     ),
-    isolation: str = option(
-        "The sandbox: bubblewrap, or container, by Podman or Docker.",
-        default="bubblewrap",
-    ),
+    isolation: str = ISOLATION,
     unsafe: bool = flag("Run students' code WITHOUT a sandbox, as you.", "--unsafe"),
     feedback: Feedback | None = option(
         "What is given back: words alone; what tests printed, too; hidden tests, too.",
@@ -353,19 +356,9 @@ def report(
 @grading_app.command()
 def viva(
     name: Name,
-    submitted: Path | None = option(
-        "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
-    ),
-    workers: int = option(
-        "Submissions at a time; each takes about a core.",
-        min=1,
-        show_default="one a core",
-        default=os.cpu_count() or 1,
-    ),
-    isolation: str = option(
-        "The sandbox: bubblewrap, or container, by Podman or Docker.",
-        default="bubblewrap",
-    ),
+    submitted: Path | None = SUBMITTED,
+    workers: int = WORKERS,
+    isolation: str = ISOLATION,
 ) -> None:
     """Write into viva/NAME/, for each submission, a sheet of questions on the student's
     own code, and its key.

@@ -14,7 +14,7 @@ from house import ROOT, library_modules, relative, tracked_files
 BUDGET = {
     "lines of course_lib": (16_000, 24_301),
     "lines of course_lab": (8_500, 20_081),
-    "lines of course_tools": (11_000, 18_809),
+    "lines of course_tools": (11_000, 18_802),
     "lines of tests": (33_000, 58_874),
     "modules below course_lib.bert.model": (8, 8),
     "entries in course_lib": (18, 19),
