@@ -58,7 +58,9 @@
     if (panel) {
       const next = slides[current + 1]?.querySelector("h1, h2").textContent ?? "the end";
       panel.querySelector(".notes").innerHTML = slides[current].querySelector(".notes").innerHTML || "<p>No notes.</p>";
-      panel.querySelector(".next").textContent = `Next: ${next}`;
+      const minutes = (upTo) => slides.slice(0, upTo).reduce((sum, slide) => sum + Number(slide.dataset.minutes), 0);
+      const time = `About ${slides[current].dataset.minutes} min, ${minutes(current + 1)} of ${minutes(slides.length)} at its end`;
+      panel.querySelector(".next").textContent = `${time}. Next: ${next}`;
     } else {
       slides[current].focus({ preventScroll: true });
     }

@@ -40,6 +40,7 @@ FOLDER = "decks"  # in the site
 WORDS = 40  # of a slide's prose at most, its title not counted
 SLIDES = range(25, 41)  # of a deck
 COURSE = "From Attention to BERT"
+ALONE, SHOWN, STEPPED, ASKED = 1, 2, 1, 5  # minutes that a slide and its parts take
 STEP = ".stepper-step > p:not(.stepper-heading)"  # what a step says
 STYLES = ("../_static/pygments.css", "../_static/tokenizer.css", "decks.css")
 SCRIPTS = ("../_static/stepper.js", "decks.js", "../_static/mathjax/tex-chtml.js")
@@ -141,6 +142,16 @@ def words(slide: Tag) -> int:
     return said + max(steps, default=0)
 
 
+def minutes(parts: list[Shown]) -> int:
+    """Estimate how long a slide takes: a question five minutes, as the plans for
+    teaching have it; else one, two more for what it shows, and one for each step."""
+    if any(part.part.name == "form" for part in parts):
+        return ASKED
+    seen = [part.part for part in parts if part.part.name != "i"]
+    steps = sum(len(part.select(".stepper-step")) for part in seen)
+    return ALONE + SHOWN * len(seen) + STEPPED * steps
+
+
 def slides_of(page: ChapterPage, deck: list[Slide]) -> list[str]:
     """Write the slides of a deck, all but the first and the last, as HTML."""
     shown = [[page.find(wanted) for wanted in slide.show] for slide in deck]
@@ -167,6 +178,7 @@ def slides_of(page: ChapterPage, deck: list[Slide]) -> list[str]:
                 " ".join(sources.values()),
                 "".join(notes),
                 slide.later,
+                minutes(parts),
             )
         )
     return made
@@ -185,6 +197,7 @@ def section(
     source: str = "",
     notes: str = "",
     later: bool = False,
+    takes: int = ALONE,
 ) -> str:
     """Write one slide. `decks.js` makes what is shown as large as there is room."""
     picture = shown.startswith("<figure") and "stepper" not in shown
@@ -193,7 +206,8 @@ def section(
     when = "shown later" if later else "shown"
     shown = shown and f'<div class="{when}"><div class="fit">{shown}</div></div>'
     return (
-        f'<section class="slide">{heading}<div class="body {kind}">{text}{shown}</div>'
+        f'<section class="slide" data-minutes="{takes}">{heading}'
+        f'<div class="body {kind}">{text}{shown}</div>'
         f'<footer><span>{source}</span></footer><div class="notes">{notes}</div>'
         "</section>"
     )
@@ -257,13 +271,19 @@ def write_decks(root: Path, site: Path) -> list[Path]:
         if not deck.is_file() or deck.stat().st_mtime < newest:
             page = ChapterPage(site, path.stem)
             write_whole(deck, deck_html(page, read_deck(path)))
-        title = re.findall("<title>Slides: (.*)</title>", deck.read_text("utf-8"))[0]
+        written = deck.read_text("utf-8")
+        title = re.findall("<title>Slides: (.*)</title>", written)[0]
+        takes = [int(one) for one in re.findall('data-minutes="([0-9]+)"', written)]
         made.append(deck)
-        entries.append(f'<li><a href="{deck.name}">{title}</a></li>')
+        entries.append(
+            f'<li><a href="{deck.name}">{title}</a>: {len(takes)} slides, about'
+            f" {sum(takes)} minutes</li>"
+        )
     listed = section(
         "<h1>Slides</h1>",
-        "<p>Arrow keys turn the slides, S opens the speaker's notes, F fills the"
-        f' screen.</p><ul class="decks">{"".join(entries)}</ul>',
+        "<p>Arrow keys turn the slides, S opens the speaker's notes with the minutes, F"
+        " fills the screen. To print a deck, add <code>?print-pdf</code> to its"
+        f' address.</p><ul class="decks">{"".join(entries)}</ul>',
     )
     index = page_html(f"Slides: {COURSE}", [listed])
     write_whole(site / FOLDER / "index.html", index)

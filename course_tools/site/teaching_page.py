@@ -183,7 +183,7 @@ def capstone_hours(root: Path) -> int:
 
 def plan(weeks: Sequence[Week], unit: str, root: Path) -> str:
     """Write a plan: what is read and worked on, and the hours that it takes."""
-    planned = chapters(root / "book")
+    planned, stems = chapters(root / "book"), chapter_pages(root / "book")
     takes = {one.assignment: one.assignment_hours for one in planned.values()}
     takes[CAPSTONE] = capstone_hours(root)
     lines = [f"| {unit} | chapters | assignment | hours |", "| --- | --- | --- | --- |"]
@@ -192,7 +192,11 @@ def plan(weeks: Sequence[Week], unit: str, root: Path) -> str:
         hours = sum(planned[chapter].hours for chapter in week.chapters)
         hours += sum(takes[name] for name in week.assignments)
         whole += hours
-        read = [f"{one}: {{ref}}`{planned[one].label}`" for one in week.chapters]
+        read = [
+            f"{one}: {{ref}}`{planned[one].label}`"
+            f' (<a href="decks/{stems[one]}.html">slides</a>)'
+            for one in week.chapters
+        ]
         names = ", ".join(f"`{name}`" for name in week.assignments)
         what = "; ".join([*read, *filter(None, [week.what])])
         lines.append(f"| {number} | {what} | {names} | {hours or ''} |")

@@ -82,6 +82,8 @@ def test_a_deck_is_a_lecture_long_and_no_slide_is_full_of_prose(site, name):
     asked for."""
     found = slides(site, name)
     assert len(found) in SLIDES
+    asked = {slide["data-minutes"] for slide in found if slide.select(".question")}
+    assert asked <= {"5"}, "the plans for teaching give a question five minutes"
     full = {slide.h2.text: words(slide) for slide in found[1:] if words(slide) > WORDS}
     assert full == {}
     silent = [
@@ -216,6 +218,9 @@ def test_the_speakers_window_shows_the_notes_and_turns_with_the_slides(browser, 
         notes.wait_for_function("location.hash === '#3'")
         said = slides(site, DECKS[0])[2].select_one(".notes").text.split()[:4]
         assert notes.locator(".panel .notes").inner_text().split()[:4] == said
+        takes = [int(one["data-minutes"]) for one in slides(site, DECKS[0])]
+        told = f"About {takes[2]} min, {sum(takes[:3])} of {sum(takes)} at its end"
+        assert notes.locator(".panel .next").inner_text().startswith(told)
         notes.keyboard.press("ArrowRight")
         page.wait_for_function("location.hash === '#4'")
 
