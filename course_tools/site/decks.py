@@ -276,8 +276,8 @@ def write_decks(root: Path, site: Path) -> list[Path]:
         takes = [int(one) for one in re.findall('data-minutes="([0-9]+)"', written)]
         made.append(deck)
         entries.append(
-            f'<li><a href="{deck.name}">{title}</a>: {len(takes)} slides, about'
-            f" {sum(takes)} minutes</li>"
+            f'<li><a href="{deck.name}">{title}</a> ({len(takes)} slides,'
+            f" {sum(takes)} min)</li>"
         )
     listed = section(
         "<h1>Slides</h1>",

@@ -17,7 +17,7 @@ from course_lib.files import write_whole
 from course_tools.grading.assignments.comparisons import secret_of
 from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.assignments.release import course_settings
-from course_tools.grading.reports.copies import Cluster, Copies, find_copies
+from course_tools.grading.reports.copies import PART, Cluster, Copies, find_copies
 from course_tools.grading.reports.export import marks_of, points_of
 from course_tools.grading.run.record import Records
 
@@ -50,9 +50,10 @@ Near 0, or below, the question does not tell those who know more from those who 
 less: look at its wording and its tests.</p>{questions}
 <h2>To look at</h2>{noticed}
 <h2>Submissions that are one text</h2>
-<p>Compared with {compared}, whatever the names, the order, the layout and the comments.
-What the released notebook gives is left out, and so is what independently written right
-answers have in common. It is a reason to look, and no proof.</p>{copies}
+<p>Those that share at least {least} of what is their own, compared with {compared},
+whatever the names, the order, the layout and the comments. What the released notebook
+gives is left out, and so is what independently written right answers have in common. It
+is a reason to look, and no proof.</p>{copies}
 <h2>Not compared, or not whole</h2>{not_compared}
 <p>Edition {edition} of the course.</p></main></body></html>
 """
@@ -149,6 +150,7 @@ def page(
         copies=_table(
             "what,who,share,lines side by side", list(map(_row, copies.clusters))
         ),
+        least=f"{100 * PART:.0f}%",
         compared=escape(", ".join(copies.compared)),
         not_compared=_table("student,why", unread),
         edition=EDITION,

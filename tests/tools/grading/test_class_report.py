@@ -82,8 +82,11 @@ def test_the_page_counts_students_by_tenths_and_names_what_was_noticed():
     found = "2 submissions are in large part one text, that of course_lib"
     assert f'<th scope="row">{found}</th><td>bo, eve</td><td>62% to 88%</td>' in text
     assert "<td><code>a = b.c(d)</code></td><td><code>v = w.c(u)</code></td>" in text
-    assert "Compared with each other, course_lib, whatever the names" in text
-    assert "It is a reason to look, and no proof." in text
+    assert (
+        "at least 60% of what is their own, compared with each other, course_lib"
+        in text
+    )
+    assert "a reason to look, and no proof." in text
     assert '<th scope="row">dee</th><td>It is no notebook.</td>' in text
 
 
