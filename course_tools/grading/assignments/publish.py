@@ -41,6 +41,10 @@ folder `assignments`. Without `make`:
     .venv/bin/pip install -c constraints.txt -e '.[student]'
     .venv/bin/course start
 
+On Linux without an NVIDIA GPU, torch's build for CPUs saves gigabytes. Before either of
+these, set `PIP_EXTRA_INDEX_URL` to the address ending in `/whl/cpu` that
+https://pytorch.org/get-started/locally shows for Linux, Pip and CPU.
+
 On Windows write `.venv\\Scripts\\` in place of `.venv/bin/`. Before you hand a notebook
 in, ask what is wrong with it:
 
