@@ -52,7 +52,13 @@ from course_tools.grading.bridge.randomness import (
     state_of,
     with_state,
 )
-from course_tools.grading.bridge.watched import Noting, show, watching
+from course_tools.grading.bridge.watched import (
+    Noting,
+    as_usual,
+    show,
+    unwatched,
+    watching,
+)
 
 ASK, ANSWER = b"?", b"!"
 HEAD = struct.Struct("<cQ")
@@ -98,8 +104,7 @@ class Peer:
             size = f"{len(data) / 2**20:.0f} MiB"
             raise Refused(f"a value of {size} is too large to be sent")
         with self._in_time():
-            self.connection.sendall(HEAD.pack(mark, len(data)))
-            self.connection.sendall(data)
+            self.connection.sendall(HEAD.pack(mark, len(data)) + data)
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -211,6 +216,7 @@ class Peer:
 
     # ---- asking
 
+    @unwatched
     def ask(self, value: Any) -> Any:
         """Send a request that is no call, and return what is answered."""
         # a backward, too, changes no weights
@@ -239,6 +245,7 @@ class Peer:
             raise Refused("an answer of a form that no answer has")
         return value
 
+    @unwatched
     def call(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call what the other side knows by this key."""
         self._calls += 1
@@ -274,7 +281,7 @@ class Peer:
             answer = self._unpack(reader.value(), 8)
             done, result, changed, after, states, generators, shared, sizes = answer
             if watched:
-                show(sizes)
+                as_usual(show, sizes)
             self._bring_home(writer, changed, generators)
             if not self.modules.frozen:
                 share(shared, writer.tensors)
@@ -324,6 +331,7 @@ class Peer:
 
     # ---- answering
 
+    @unwatched
     def answer(self, data: bytes) -> None:
         """Do what the other side asks for, and send what comes of it."""
         try:
@@ -346,7 +354,9 @@ class Peer:
             if asked == "call":
                 message = self._serve_call(reader, *about)
             elif asked in handlers:
-                message = self.writer().message(("done", handlers[asked](*about)))
+                message = self.writer().message(
+                    ("done", as_usual(handlers[asked], *about))
+                )
             else:
                 what = f"a request {asked[:40]!r}"
                 raise Refused(f"{what} that this side does not serve")
@@ -396,7 +406,7 @@ class Peer:
             noting if watched and not self.strict else nullcontext(),
         ):
             try:
-                outcome = "done", function(*args, **kwargs)
+                outcome = "done", as_usual(function, *args, **kwargs)
             except PeerGone:
                 raise
             # what it has changed by then is changed in the caller's arguments, too

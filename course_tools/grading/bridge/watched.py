@@ -1,10 +1,15 @@
-"""Tests that watch what torch makes, in the other process, by its sizes.
+"""Function modes on both sides: tests that watch what torch makes, and the guard.
 
 A test can put a ``TorchFunctionMode`` around a call, e.g. to refuse a matrix that must
-not exist. Here the student's process is taken at its word, as nowhere else: this finds
-mistakes, and no liar.
+not exist; it is told of what the other process made, by its sizes. Here the student's
+process is taken at its word, as nowhere else: this finds mistakes, and no liar.
+
+The guard of an assignment is such a mode, in the student's process. It sees what the
+student's code does, and nothing of what the bridge does: to see a call of torch costs
+more than most calls do.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +20,23 @@ from course_tools.grading.bridge.codec import DTYPES, Refused
 
 #: Different sizes that one call may tell.
 SIZES = 10_000
+
+
+def unwatched(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method of the bridge call torch past all function modes."""
+
+    @functools.wraps(method)
+    def carry(*args: Any, **kwargs: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            return method(*args, **kwargs)
+
+    return carry
+
+
+def as_usual(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call what is no part of the bridge: function modes see what it does."""
+    with torch._C._EnableTorchFunction():
+        return function(*args, **kwargs)
 
 
 class Noting(TorchFunctionMode):
