@@ -17,6 +17,7 @@ words, is in :mod:`course_tools.grading.assignments.parting`.
 
 import functools
 import hashlib
+import inspect
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -171,45 +172,67 @@ def each(function: Callable[..., Any], calls: list[Any]) -> list[Any]:
     return results
 
 
+def using(one: Comparison, function: Any, names: dict[str, Any]) -> Any:
+    """What is called on an input: the function, or what uses the class."""
+    if one.use is None:
+        return function
+    given = {name: names[name] for name in one.given}
+    return functools.partial(one.use, function, **given)
+
+
 def observe(
     one: Comparison, function: Any, seed: int, device: str, names: dict[str, Any]
 ) -> list[Any]:
-    """Call a function on all inputs, twice, and write down what it does."""
-    if one.use is not None:
-        given = {name: names[name] for name in one.given}
-        function = functools.partial(one.use, function, **given)
+    """Call a function on all inputs, and write down what it does.
+
+    In another order it is called again, on inputs that have gradients and on the first
+    of each kind of the others.
+    """
+    function = using(one, function, names)
     cases, again = (list(one.cases(Draw(seed, device))) for _ in range(2))
     many = getattr(function, "many", lambda calls: each(function, calls))
     before = [told([case.args, case.kwargs]) for case in cases]
     with torch.no_grad():
         results = many([(case.args, case.kwargs) for case in cases])
     after = [told([case.args, case.kwargs]) for case in cases]
-    wanted = [one.use is None and case.gradients for case in again]
-    pairs = zip(again, wanted, strict=True)
-    leaves = [tensors([c.args, c.kwargs]) if want else [] for c, want in pairs]
-    for leaf in (leaf for row in leaves for leaf in row):
-        leaf.requires_grad_()
+    leaves, kinds = leaves_of(one, again), [case.kind for case in again]
+    twice = [n for n, kind in enumerate(kinds) if leaves[n] or kind not in kinds[:n]]
+    calls = [(again[n].args, again[n].kwargs) for n in reversed(twice)]
     with torch.enable_grad():
-        seconds = many([(case.args, case.kwargs) for case in again[::-1]])[::-1]
+        seconds = dict(zip(reversed(twice), many(calls), strict=True))
     gradients = iter(_gradients(seconds, leaves, seed))
-    rows = zip(leaves, results, seconds, before, after, strict=True)
+    rows = enumerate(zip(leaves, results, before, after, strict=True))
     return [
         {
-            "result": [result[0], *map(told, result[1:])],
-            "second": [second[0], *map(told, second[1:])],
+            "result": _row(result),
+            "second": _row(seconds[n]) if n in seconds else None,
             "devices": sorted({str(t.device) for t in tensors([result[1:]])}),
             "gradients": [next(gradients) for _ in own],
             # nan is nan where it is written down
             "changed": old != new and json.dumps(old) != json.dumps(new),
         }
-        for own, result, second, old, new in rows
+        for n, (own, result, old, new) in rows
     ]
 
 
-def _gradients(results: list[Any], leaves: list[Any], seed: int) -> list[Any]:
+def _row(result: Any) -> list[Any]:
+    return [result[0], *map(told, result[1:])]
+
+
+def leaves_of(one: Comparison, cases: list[Case]) -> list[list[torch.Tensor]]:
+    """By input, its tensors that are to have gradients."""
+    wanted = [one.use is None and case.gradients for case in cases]
+    pairs = zip(cases, wanted, strict=True)
+    leaves = [tensors([c.args, c.kwargs]) if want else [] for c, want in pairs]
+    for leaf in (leaf for row in leaves for leaf in row):
+        leaf.requires_grad_()
+    return leaves
+
+
+def _gradients(results: dict[int, Any], leaves: list[Any], seed: int) -> list[Any]:
     """Gradients of a random sum of all outputs, by input."""
     total = torch.zeros((), dtype=torch.float64)
-    for number, result in enumerate(results):
+    for number, result in sorted(results.items()):
         chance = torch.Generator().manual_seed(seed + number)
         for output in tensors(list(result[1:2])):
             weights = torch.randn(output.shape, generator=chance, dtype=torch.float64)
@@ -223,9 +246,38 @@ def _gradients(results: list[Any], leaves: list[Any], seed: int) -> list[Any]:
 
 
 def references(label: str, seed: int) -> list[Any]:
-    """What the references give for all inputs: asked where no student's code runs."""
+    """What is said of each input, and what the references give for it: asked where no
+    student's code runs."""
     one = COMPARISONS[label]
-    return [observe(one, ours, seed, "cpu", globals()) for ours in one.references]
+    about = [_about(one, case) for case in one.cases(Draw(seed))]
+    given = [_given_by(one, ours, seed) for ours in one.references]
+    return [list(row) for row in zip(about, *given, strict=True)]
+
+
+def _about(one: Comparison, case: Case) -> dict[str, Any]:
+    names = []
+    if one.use is None and case.gradients:
+        how = inspect.signature(one.references[0]).bind(*case.args, **case.kwargs)
+        names = [
+            name for name, value in how.arguments.items() for _ in tensors([value])
+        ]
+    dtypes = {str(tensor.dtype)[6:] for tensor in tensors([case.args, case.kwargs])}
+    said = {"kind": case.kind, "hint": case.hint, "tolerance": case.tolerance}
+    return {**said, "names": names, "dtypes": sorted(dtypes)}
+
+
+def _given_by(one: Comparison, reference: Any, seed: int) -> list[Any]:
+    """What a reference gives, and its gradients: it keeps nothing, so one call does."""
+    cases = list(one.cases(Draw(seed)))
+    leaves = leaves_of(one, cases)
+    calls = [(case.args, case.kwargs) for case in cases]
+    with torch.set_grad_enabled(any(leaves)):
+        results = each(using(one, reference, globals()), calls)
+    gradients = iter(_gradients(dict(enumerate(results)), leaves, seed))
+    return [
+        {"result": _row(result), "gradients": [next(gradients) for _ in own]}
+        for own, result in zip(leaves, results, strict=True)
+    ]
 
 
 def key(text: str, label: str, seed: int) -> str:

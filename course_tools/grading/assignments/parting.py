@@ -8,7 +8,6 @@ Python's, so a patched torch compares nothing.
 """
 
 import contextlib
-import inspect
 import json
 import marshal
 import math
@@ -19,13 +18,10 @@ from typing import Any
 
 from course_tools.grading.assignments.comparing import (
     COMPARISONS,
-    Case,
     Comparison,
-    Draw,
     Misuse,
     key,
     observe,
-    tensors,
 )
 
 #: By dtype: the tolerance, and the size below which differences are rounding errors.
@@ -70,12 +66,12 @@ def complaints(label: str, seed: int, names: dict[str, Any]) -> dict[str, str]:
     ready = ready.get(key(text, label, seed)) if type(ready) is dict else None
     with names.get("withheld_allowed", contextlib.nullcontext)():  # it starts a Python
         expected = ready or _apart(text, label, seed)
-    cases = list(one.cases(Draw(seed)))
     found: dict[str, str] = {}
-    for case, got, *wanted in zip(cases, observed, *expected, strict=True):
-        for output, words in _differ(one, case, got, wanted, device).items():
-            hint = f" {case.hint}" if case.hint and VALUES.search(words) else ""
-            found.setdefault(output, f"With {case.kind}, {words.rstrip('.')}.{hint}")
+    for got, (about, *wanted) in zip(observed, expected, strict=True):
+        for output, words in _differ(one, about, got, wanted, device).items():
+            hint = f" {about['hint']}" if about["hint"] and VALUES.search(words) else ""
+            said = f"With {about['kind']}, {words.rstrip('.')}.{hint}"
+            found.setdefault(output, said)
     return found
 
 
@@ -86,10 +82,10 @@ def compare(label: str, seed: int, names: dict[str, Any]) -> None:
 
 
 def _differ(
-    one: Comparison, case: Case, got: Any, wanted: list[Any], device: str
+    one: Comparison, about: Any, got: Any, wanted: list[Any], device: str
 ) -> dict[str, str]:
     """What parts in one case, by output."""
-    name, (how, value, *rest), tolerance = one.name, got["result"], _tolerance(case)
+    name, (how, value, *rest), tolerance = one.name, got["result"], _tolerance(about)
     should, error, *_ = wanted[0]["result"]
     if should == "raised":
         kind = error[1][0][1]
@@ -123,11 +119,11 @@ def _differ(
         again = got["second"]
         whole = ""
         if one.use is None:  # else they are among what it gives
-            whole = _gradients_part(one, case, got, wanted[0], tolerance)
-        if again[0] != "returned":
+            whole = _gradients_part(about["names"], got, wanted[0], tolerance)
+        if again and again[0] != "returned":
             whole = f"{name} raises, for inputs with gradients, {again[1][1][0][1]}"
             whole += f": {again[2][1]}"
-        elif _apart_from("it", again[1], value, tolerance, one):
+        elif again and _apart_from("it", again[1], value, tolerance, one):
             whole = (
                 f"a second call of {name} with the same input, after other calls and"
                 " with gradients, gives something else"
@@ -136,12 +132,11 @@ def _differ(
     return found
 
 
-def _tolerance(case: Case) -> tuple[float, float]:
+def _tolerance(about: Any) -> tuple[float, float]:
     """How far numbers may be apart, relatively, and what counts as 0."""
-    dtypes = {str(t.dtype) for t in tensors([case.args, case.kwargs])}
-    order = [name for name in TOLERANCE if f"torch.{name}" in dtypes]
+    order = [name for name in TOLERANCE if name in about["dtypes"]]
     relative, least = TOLERANCE[order[-1] if order else "float64"]
-    return case.tolerance or relative, least
+    return about["tolerance"] or relative, least
 
 
 def _apart_from(
@@ -194,7 +189,7 @@ def _numbers(
 
 
 def _gradients_part(
-    one: Comparison, case: Case, got: Any, wanted: Any, tolerance: tuple[float, float]
+    names: list[str], got: Any, wanted: Any, tolerance: tuple[float, float]
 ) -> str:
     """In words which gradient parts."""
     relative, least = tolerance
@@ -205,9 +200,7 @@ def _gradients_part(
         numbers = theirs[3] if theirs else [0.0] * len(mine[3] if mine else [])
         own = mine[3] if mine else [0.0] * len(numbers)
         if words := _numbers("", own, numbers, (5 * relative, least), False):
-            how = inspect.signature(one.references[0]).bind(*case.args, **case.kwargs)
-            named = how.arguments.items()
-            name = [name for name, value in named for _ in tensors([value])][number]
+            name = names[number]
             if "nan" in words:
                 return f"the gradient with respect to {name} contains nan"
             what = f"the gradient with respect to {name} is wrong"
