@@ -20,7 +20,12 @@ Feedback = Literal["words", "outputs", "code"]
 Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
 # What every command says that runs submissions.
 SUBMITTED: Any = option(
-    "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
+    "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default.",
+    resolve_path=True,
+)
+COURSE_DIR: Any = option(
+    "The folder of the course, which may be any nbgrader course.",
+    show_default="this one",
 )
 WORKERS: Any = option(
     "Submissions at a time; each takes about a core.",
@@ -38,9 +43,12 @@ def say(words: object, err: bool = False) -> None:
     typer.echo(shown(words, 2000), err=err)
 
 
-def stop_outside_a_course() -> None:
+def stop_outside_a_course(folder: Path | None = None) -> None:
     """End a command in words where no course is: all that it reads and writes lies
-    beside ``nbgrader_config.py``."""
+    beside ``nbgrader_config.py``. Go there first, if another folder is named."""
+    if folder is not None:
+        with in_words(OSError):
+            os.chdir(folder)
     if not Path("nbgrader_config.py").is_file():
         go = "Go to the folder that holds it, beside solutions/ and submitted/"
         no = f"{Path.cwd()} is no course folder: it holds no nbgrader_config.py"
@@ -156,6 +164,7 @@ def grade(
         "What is given back: words alone; what tests printed, too; hidden tests, too.",
         show_default="that of nbgrader_config.py",
     ),
+    course_dir: Path | None = COURSE_DIR,
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by
     itself.
@@ -164,7 +173,7 @@ def grade(
     student into feedback/, and a line for each into grading-log.jsonl. Exit status: 0,
     or 1 if something needs a person, or 2 if nothing could be graded.
     """
-    stop_outside_a_course()
+    stop_outside_a_course(course_dir)
     stay_with_the_edition()
     from course_tools.grading.run.one_run import AnotherRun, only_run
 
@@ -188,8 +197,10 @@ def _grade(
     # imports torch while this one imports nbgrader
     warm = _on_cluster(dask, isolation) if dask else Warm(isolation)
     from course_tools.grading.assignments.source import AssignmentError
-    from course_tools.grading.run.grade import CannotGrade, progress, words
+    from course_tools.grading.run.assignment import CannotGrade
+    from course_tools.grading.run.grade import Report, progress, words
     from course_tools.grading.run.grade import grade as grade_class
+    from course_tools.grading.run.plain_course import notebooks
     from course_tools.grading.run.record import CannotRecord
     from course_tools.grading.run.rounds import POINTS_ALONE
 
@@ -203,7 +214,14 @@ def _grade(
         with warm, progress() as (tell, expect):
             run: dict[str, Any] = {"warm": warm, "say": tell, "expect": expect}
             run["feedback"] = feedback
-            report = grade_class(name, Path(), submitted, workers, isolation, **run)
+            report = Report()
+            for one in notebooks(name, Path()):
+                run["notebook"] = one
+                report.add(
+                    grade_class(name, Path(), submitted, workers, isolation, **run)
+                )
+                if isinstance(warm, Warm):  # it serves one class of workers
+                    run["warm"] = None
     for stranger in report.strangers:
         say(stranger, err=True)
     for result in report.results:
@@ -217,6 +235,11 @@ def _grade(
         say(
             "Points alone, without words, since hidden rounds had begun before:"
             f" {', '.join(silent)}."
+        )
+    if report.there:
+        say(
+            "In the students' own processes, so not protected (`course report` says"
+            f" why): {', '.join(report.there)}."
         )
     before = sum(result.again for result in report.results)
     typer.echo(
@@ -242,11 +265,12 @@ def _regrade(
     feedback: str,
 ) -> None:
     from course_tools.grading.run.grade import progress
+    from course_tools.grading.run.plain_course import notebook_of
     from course_tools.grading.run.regrade import regrade
 
     with warm, progress() as (tell, expect):
         run: dict[str, Any] = {"warm": warm, "say": tell, "expect": expect}
-        run["feedback"] = feedback
+        run |= {"feedback": feedback, "notebook": notebook_of(name, question, Path())}
         found = regrade(name, question, Path(), submitted, workers, **run)
     for words in found.left:
         say(words, err=True)
@@ -294,11 +318,13 @@ def export(
     name: Name,
     to: str = option("canvas, moodle, blackboard, csv or gradescope.", default="csv"),
     into: Path | None = option(
-        "A platform's own table, whose column of this assignment is filled."
+        "A platform's own table, whose column of this assignment is filled.",
+        resolve_path=True,
     ),
+    course_dir: Path | None = COURSE_DIR,
 ) -> None:
     """Write the marks into exports/, in the form that a learning platform takes."""
-    stop_outside_a_course()
+    stop_outside_a_course(course_dir)
     from course_tools.grading.reports.export import CannotExport
     from course_tools.grading.reports.export import export as write_export
     from course_tools.grading.run.record import CannotRecord
@@ -311,19 +337,23 @@ def export(
 
 
 @grading_app.command()
-def replay(name: Name) -> None:
+def replay(name: Name, course_dir: Path | None = COURSE_DIR) -> None:
     """Build the marks again from grading-log.jsonl alone, and say whether gradebook.db
     holds the same.
 
     Exit status: 0 if log and gradebook hold, 1 if one does not, 2 if there is nothing
     to compare.
     """
-    stop_outside_a_course()
-    from course_tools.grading.run.record import CannotRecord
+    stop_outside_a_course(course_dir)
+    from course_tools.grading.run.assignment import CannotGrade
+    from course_tools.grading.run.plain_course import notebooks
+    from course_tools.grading.run.record import CannotRecord, Replay
     from course_tools.grading.run.record import replay as replay_log
 
-    with in_words(CannotRecord):
-        found = replay_log(name)
+    found = Replay()
+    with in_words(CannotRecord, CannotGrade):
+        for notebook in notebooks(name, Path()):
+            found.add(replay_log(name, notebook=notebook))
     for words in [*found.faults, *found.differences]:
         say(words, err=True)
     differ = f"{len(found.differences)} differ from the gradebook"
@@ -338,12 +368,14 @@ def report(
     name: Name,
     earlier: list[Path] | None = option(
         "A folder of an earlier class, STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb, to look"
-        " for copies from; may be given more than once."
+        " for copies from; may be given more than once.",
+        resolve_path=True,
     ),
+    course_dir: Path | None = COURSE_DIR,
 ) -> None:
     """Write a page on how the class did, question by question, and on what a person
     should look at."""
-    stop_outside_a_course()
+    stop_outside_a_course(course_dir)
     from course_tools.grading.check.check import CannotCheck
     from course_tools.grading.reports.class_report import report as write_report
     from course_tools.grading.run.assignment import CannotGrade
@@ -380,3 +412,9 @@ def viva(
             say(words.strip(), err=bool(one.problem))
     if lacking:
         raise typer.Exit(code=1)
+
+
+#: The command `course-grade`, for those who have another course and none of ours.
+course_grade = typer.Typer(no_args_is_help=True)
+for command in (grade, report, replay, export):
+    course_grade.command()(command)

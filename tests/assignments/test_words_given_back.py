@@ -118,7 +118,7 @@ def our_page(assignment: Assignment, mutant: Mutant, said: str) -> str:
     marks = {mutant.cell: {"earned": 0.0, "tampering": "", "said": said}}
     ran = Transcript(tests={mutant.cell: told}, marks=marks)
     _, found = judge(assignment.released, ran, assignment.instructor)
-    return page(assignment.name, "ada", found, [])
+    return page(assignment, "ada", found, [])
 
 
 @pytest.mark.parametrize("name", first_or_all(*assignments(ROOT)))

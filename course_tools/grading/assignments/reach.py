@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from nbformat import NotebookNode
 
 from course_tools.grading.assignments.comparisons import asked_of
+from course_tools.grading.run.given_objects import parsed
 from course_tools.grading.run.plan import role
 
 #: What may change more than the names that a cell defines.
@@ -71,7 +72,7 @@ def _tests(cells: Sequence[NotebookNode]) -> dict[str, tuple[set[str], set[str]]
     """By test cell, the names that it defines and those that it uses."""
     return {
         cell.metadata.nbgrader.grade_id: (
-            defined_in(tree := ast.parse(cell.source)),
+            defined_in(tree := parsed(cell.source)),
             used_in(tree) | asked_of(cell.source),
         )
         for cell in cells

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import torch
-
 from course_tools.grading.bridge.codec import NEW, Reader, Refused, raw_bytes
+from course_tools.grading.bridge.torch_here import torch
 
 
 class _Elsewhere(torch.autograd.Function):

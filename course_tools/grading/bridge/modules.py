@@ -18,8 +18,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from course_tools.grading.bridge.codec import Reader, Refused, Writer
 from course_tools.grading.bridge.gradients import like
 from course_tools.grading.bridge.held import (
@@ -30,6 +28,7 @@ from course_tools.grading.bridge.held import (
     put,
     simple_fields,
 )
+from course_tools.grading.bridge.torch_here import torch
 from course_tools.grading.bridge.watched import as_usual
 
 #: Tensors whose numbers are remembered, and parts that one module may have.

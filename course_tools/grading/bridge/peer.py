@@ -19,8 +19,6 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-import torch
-
 from course_tools.grading.bridge.codec import (
     MESSAGE_BYTES,
     Handle,
@@ -52,6 +50,7 @@ from course_tools.grading.bridge.randomness import (
     state_of,
     with_state,
 )
+from course_tools.grading.bridge.torch_here import torch
 from course_tools.grading.bridge.watched import (
     Noting,
     as_usual,

@@ -13,10 +13,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch.overrides import TorchFunctionMode, _get_current_function_mode
-
 from course_tools.grading.bridge.codec import DTYPES, Refused
+from course_tools.grading.bridge.torch_here import torch
 
 #: Different sizes that one call may tell.
 SIZES = 10_000
@@ -39,7 +37,7 @@ def as_usual(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
 
-class Noting(TorchFunctionMode):
+class Noting(torch.overrides.TorchFunctionMode):
     """Notes of what sizes and types the tensors are that calls of torch give."""
 
     def __init__(self) -> None:
@@ -59,7 +57,7 @@ class Noting(TorchFunctionMode):
 
 def watching() -> bool:
     """Whether a test watches what is called now."""
-    return _get_current_function_mode() is not None
+    return torch.overrides._get_current_function_mode() is not None
 
 
 def show(sizes: Any) -> None:

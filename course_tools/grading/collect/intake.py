@@ -58,8 +58,10 @@ def collect(
     assignment: str,
     read_text: Read,
     graded: Mapping[str, str] = MappingProxyType({}),
+    notebook: str = "",
 ) -> Collected:
-    """Read the submissions ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``."""
+    """Read the submissions ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``, or of an
+    assignment with several notebooks one of them."""
     submissions, strangers = [], []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name.startswith("."):
@@ -77,16 +79,22 @@ def collect(
             )
         elif (place := Path(entry.path, assignment)).is_symlink() or place.exists():
             before = graded.get(entry.name, "")
-            one = read(entry.name, place, assignment, read_text, before)
+            about = entry.name, place, assignment, read_text, before
+            one = read(*about, notebook)
             submissions.append(one)
     return Collected(submissions, strangers)
 
 
 def read(
-    student: str, folder: Path, assignment: str, read_text: Read, graded: str = ""
+    student: str,
+    folder: Path,
+    assignment: str,
+    read_text: Read,
+    graded: str = "",
+    notebook: str = "",
 ) -> Submission:
     """Read one submission, unless its bytes are those that are graded."""
-    name = f"{assignment}.ipynb"
+    name = f"{notebook or assignment}.ipynb"
     submission = Submission(student, folder / name)
     if folder.is_symlink() or not folder.is_dir():
         link = f"{folder.name} is a link or a file"
@@ -94,7 +102,7 @@ def read(
         return submission
     if not os.path.lexists(submission.path):
         others = sorted(path for path in folder.iterdir() if path.suffix == ".ipynb")
-        if len(others) != 1:
+        if notebook or len(others) != 1:
             names = ", ".join(shown(path.name) for path in others) or "none"
             submission.problem = f"There is no {name}; notebooks here: {names}."
             return submission

@@ -5,21 +5,24 @@ from the log of ``course grade``.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import is_solution
 
 from course_lib.files import write_whole
 from course_tools.grading.assignments.comparisons import secret_of
-from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.reports.copies import PART, Cluster, Copies, find_copies
 from course_tools.grading.reports.export import marks_of, points_of
+from course_tools.grading.run.judge import EDITION_LINE
+from course_tools.grading.run.plain_course import load_notebook, notebooks
 from course_tools.grading.run.record import Records
+from course_tools.grading.run.split import kept
 
 BINS = 10
 OWN_INPUTS = " Hidden tests ask for inputs that are this class's own."
@@ -48,15 +51,24 @@ td.bar span {{ display: block; height: 1rem; background: currentColor }}</style>
 <p>Discrimination is the correlation of a question's marks with the sum of all others.
 Near 0, or below, the question does not tell those who know more from those who know
 less: look at its wording and its tests.</p>{questions}
-<h2>To look at</h2>{noticed}
+{tests}<h2>To look at</h2>{noticed}
 <h2>Submissions that are one text</h2>
 <p>Those that share at least {least} of what is their own, compared with {compared},
 whatever the names, the order, the layout and the comments. What the released notebook
 gives is left out, and so is what independently written right answers have in common. It
 is a reason to look, and no proof.</p>{copies}
 <h2>Not compared, or not whole</h2>{not_compared}
-<p>Edition {edition} of the course.</p></main></body></html>
+{edition}</main></body></html>
 """
+
+
+IN_OURS = "apart from the student's code"
+IN_THEIRS = "<strong>in the student's process</strong>"
+TESTS = """<h2>Where tests run</h2>
+<p>A test that runs apart sees data alone: the student's code can neither read it nor
+change what it finds. One that runs in the student's process is as safe as under stock
+nbgrader: that code can read its hidden lines, and can get its points without the work.
+</p>"""
 
 
 @dataclass(frozen=True)
@@ -105,8 +117,9 @@ def page(
     noticed: Mapping[str, Sequence[str]],
     copies: Copies,
     about: str = "",
+    tests: Sequence[Sequence[str]] | None = None,
 ) -> str:
-    """Write the page."""
+    """Write the page; of a plain course it says where each test runs."""
     most = sum(points.values())
     totals = [sum(mark or 0.0 for mark in of.values()) for of in marks.values()]
     waiting = sum(mark is None for of in marks.values() for mark in of.values())
@@ -153,7 +166,8 @@ def page(
         least=f"{100 * PART:.0f}%",
         compared=escape(", ".join(copies.compared)),
         not_compared=_table("student,why", unread),
-        edition=EDITION,
+        edition=EDITION_LINE if tests is None else "",
+        tests="" if tests is None else TESTS + _table("test,points,runs,why", tests),
     )
 
 
@@ -199,22 +213,47 @@ def report(name: str, root: Path = Path(), earlier: Sequence[Path] = ()) -> Path
     earlier
         Folders of earlier classes' submissions, to be compared with.
     """
-    courses = CourseDirectory(config=course_settings(root))
-    log = Records(courses, name).done()
+    courses, named = (
+        CourseDirectory(config=course_settings(root)),
+        notebooks(name, root),
+    )
+    logs = [Records(courses, name, one).done() for one in named]
     with Gradebook(courses.db_url, courses.course_id) as gradebook:
         points = points_of(gradebook.find_assignment(name))
         submissions = gradebook.assignment_submissions(name)
         marks = {each.student.id: marks_of(each) for each in submissions}
     submitted = root / courses.submitted_directory
-    copies = find_copies(name, root, submitted, earlier)
-    noticed = {
-        student: [*line["tampering"], line["problem"], *line["notes"]]
-        for student, line in sorted(log.items())
-    }
+    each = [find_copies(name, root, submitted, earlier, one) for one in named]
+    unread = {who: why for one in each for who, why in one.not_compared.items()}
+    found = [cluster for one in each for cluster in one.clusters]
+    copies = Copies(found, each[0].compared, unread)
+    noticed: dict[str, list[str]] = {}
+    for student in sorted({student for log in logs for student in log}):
+        for line in (log[student] for log in logs if student in log):
+            said = [*line["tampering"], line["problem"], *line["notes"]]
+            noticed.setdefault(student, []).extend(said)
+    rows = [row for one in filter(None, named) for row in _tests(name, one, root)]
+    tests = rows if any(named) else None
     place = root / "reports" / f"{name}.html"
     place.parent.mkdir(exist_ok=True)
     about = ""
     if (root / "solutions" / name / "hidden.py").is_file():
         about = OWN_INPUTS if secret_of(root) else PUBLIC_INPUTS
-    write_whole(place, page(name, marks, points, noticed, copies, about))
+    write_whole(place, page(name, marks, points, noticed, copies, about, tests))
     return place
+
+
+def _tests(name: str, notebook: str, root: Path) -> Iterator[tuple[str, ...]]:
+    """Of each test of a plain course's notebook, where it runs, and why."""
+    assignment = load_notebook(name, notebook, root)
+    split = kept(assignment, root)
+    for cell in (cell for cell in assignment.tests if not is_solution(cell)):
+        test = cell.metadata.nbgrader
+        why = split.there.get(test.grade_id, "") if split else "it has not run yet"
+        where = (IN_THEIRS if why else IN_OURS) if split else ""
+        yield (
+            escape(f"{notebook}/{test.grade_id}"),
+            f"{test.points:g}",
+            where,
+            escape(why),
+        )

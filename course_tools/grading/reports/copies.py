@@ -15,7 +15,7 @@ no proof. What else there is for this: DEPENDENCIES.md.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -29,6 +29,7 @@ from course_tools.grading.check.notebook_files import CannotCheck
 from course_tools.grading.collect.intake import collect
 from course_tools.grading.reports.fingerprints import Lines, fingerprints, of
 from course_tools.grading.run.assignment import load
+from course_tools.grading.run.plain_course import load_notebook
 from course_tools.grading.run.reader import Reader
 from course_tools.grading.run.reading import written_code
 from course_tools.grading.shown import shown
@@ -52,11 +53,13 @@ class Cluster:
     shares: tuple[float, float]  # of a student's own text: the least and the most
     between: tuple[str, str]  # whose lines stand side by side
     lines: tuple[tuple[str, str], ...]
+    notebook: str = ""  # of an assignment that has several
 
     def __str__(self) -> str:
         count = len(self.students)
         many = f"{count} submissions are" if count > 1 else "1 submission is"
         text = "one text" if self.shares[0] >= ONE_TEXT else "in large part one text"
+        text += f" in {self.notebook}" if self.notebook else ""
         return f"{many} {text}" + (f", that of {self.source}" if self.source else "")
 
 
@@ -191,34 +194,42 @@ def _telling(
 
 
 def find_copies(
-    name: str, root: Path, submitted: Path, earlier: Sequence[Path] = ()
+    name: str,
+    root: Path,
+    submitted: Path,
+    earlier: Sequence[Path] = (),
+    notebook: str = "",
 ) -> Copies:
     """Compare what a class handed in; every notebook is read in a child."""
     if missing := [shown(folder) for folder in earlier if not folder.is_dir()]:
         raise CannotCheck(f"There is no folder {', '.join(missing)} to compare with.")
-    assignment = load(name, root)
+    assignment = load_notebook(name, notebook, root) if notebook else load(name, root)
     cells = [c for c in assignment.released.cells if c.cell_type == "code"]
     given, _ = fingerprints(cell.source for cell in cells)
     fixed = [grade_id(cell) or "" for cell in cells if not is_solution(cell)]
     answers = filter(is_solution, assignment.instructor.cells)
     model, _ = fingerprints(cell.source for cell in answers)
-    files = sorted(Path(course_lib.__file__).parent.rglob("*.py"))
-    library, _ = fingerprints(path.read_text(encoding="utf-8") for path in files)
     written: dict[str, Lines] = {}
-    others, not_compared = {LIBRARY: library}, {}
+    others, not_compared = dict[str, Lines](), {}
+    if not notebook:
+        files = sorted(Path(course_lib.__file__).parent.rglob("*.py"))
+        texts = (path.read_text(encoding="utf-8") for path in files)
+        others[LIBRARY], _ = fingerprints(texts)
     with Reader({"look": partial(written_code, fixed)}) as reader:
         read = partial(reader.ask, "look")
         for folder in filter(Path.is_dir, (submitted, *earlier)):
             now = folder is submitted
-            for one in collect(folder, name, read).submissions:
+            for one in collect(folder, name, read, notebook=notebook).submissions:
                 who = one.student if now else f"{one.student} of {shown(folder)}"
                 lines, unread = ({}, 0) if one.problem else one.content
                 (written if now else others)[who] = lines
                 if one.problem or unread:
                     no_python = f"Cells that are no Python: {unread}."
                     not_compared[who] = one.problem or no_python
-    right = kept(name, root)
-    compared = ["each other", MODEL, LIBRARY, *([RIGHT] if right else [])]
+    right = {} if notebook else kept(name, root)
+    compared = ["each other", MODEL, *others.keys() & {LIBRARY}]
+    compared += [RIGHT] if right else []
     compared += [f"the submissions in {shown(folder)}" for folder in earlier]
     found = clusters(written, model, of(given), right.values(), others)
+    found = [replace(cluster, notebook=notebook) for cluster in found]
     return Copies(found, compared, not_compared)

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignment
@@ -199,19 +200,28 @@ def _row(student: Student, submission: SubmittedAssignment | None) -> Row:
 
 def marks_of(submission: SubmittedAssignment) -> dict[str, float | None]:
     """By question, what a submission has; None where a person has still to mark."""
+    among = submission.notebooks
     return {
-        grade.name: None if grade.needs_manual_grade else float(grade.score)
-        for notebook in submission.notebooks
+        _key(notebook, among, grade.name): None
+        if grade.needs_manual_grade
+        else float(grade.score)
+        for notebook in among
         for grade in notebook.grades
     }
 
 
+def _key(notebook: Any, among: Sequence[Any], cell: str) -> str:
+    """A question's name; two notebooks of an assignment may have one of the same."""
+    return cell if len(among) == 1 else f"{notebook.name}/{cell}"
+
+
 def points_of(assignment: Assignment) -> dict[str, float]:
     """By question, the most it can earn."""
+    among = assignment.notebooks
     return {
-        cell.name: float(cell.max_score)
-        for notebook in assignment.notebooks
-        for cell in notebook.grade_cells
+        _key(notebook, among, cell.name): float(cell.max_score)
+        for notebook in among
+        for cell in [*notebook.grade_cells, *notebook.task_cells]
     }
 
 

@@ -13,6 +13,7 @@ from nbgrader.utils import is_grade, is_solution
 from course_tools.grading.assignments.source import read_source
 from course_tools.grading.check.check import read_released
 from course_tools.grading.check.check_structure import grade_id
+from course_tools.grading.run.plan import Split
 
 VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
 
@@ -32,6 +33,13 @@ class Assignment:
     digest: str
     cells: dict[str, str] = field(default_factory=dict)
     feedback: str = "words"  # how much of its tests is given back
+    notebook: str = ""  # of a plain course's assignment, which may have several
+    split: Split | None = None  # where the tests of a plain course run
+
+    @property
+    def title(self) -> str:
+        """What the log and the pages call it."""
+        return f"{self.name}/{self.notebook}" if self.notebook else self.name
 
     @property
     def device(self) -> str:
@@ -51,10 +59,8 @@ class Assignment:
 
 def load(name: str, root: Path) -> Assignment:
     """Read an assignment as the grader needs it."""
-    source = root / "solutions" / name / f"{name}.py"
-    released = root / "exercises" / name / f"{name}.ipynb"
-    notebook = source.with_suffix(".ipynb")
-    if not released.is_file() or not (source.is_file() or notebook.is_file()):
+    source, notebook, released = _places(name, root)
+    if not is_ours(name, root):
         no = f"There is no assignment {name} that was released here."
         raise CannotGrade(f"{no} Run: course release {name}")
     there = source.is_file()
@@ -65,12 +71,36 @@ def load(name: str, root: Path) -> Assignment:
         for path in sorted(released.parent.iterdir())
         if path.is_file() and path.suffix not in (".ipynb", ".py")
     }
+    return made(name, instructor, given, files)
+
+
+def _places(name: str, root: Path) -> tuple[Path, Path, Path]:
+    source = root / "solutions" / name / f"{name}.py"
+    released = root / "exercises" / name / f"{name}.ipynb"
+    return source, source.with_suffix(".ipynb"), released
+
+
+def is_ours(name: str, root: Path) -> bool:
+    """Whether an assignment has one notebook, under its own name, as ours have."""
+    source, notebook, released = _places(name, root)
+    return released.is_file() and (source.is_file() or notebook.is_file())
+
+
+def made(
+    name: str,
+    instructor: NotebookNode,
+    given: NotebookNode,
+    files: dict[str, bytes],
+    notebook: str = "",
+) -> Assignment:
+    """Put an assignment together, with the checksums of what marks rest on."""
     text = json.dumps([instructor.cells, given.cells], sort_keys=True)
     digest = hashlib.sha256(f"{VERSION}{text}".encode())
     for file in sorted(files):
         digest.update(file.encode() + hashlib.sha256(files[file]).digest())
     cells = _checksums(instructor, given, files)
-    return Assignment(name, instructor, given, files, digest.hexdigest(), cells)
+    whole = instructor, given, files, digest.hexdigest(), cells
+    return Assignment(name, *whole, notebook=notebook)
 
 
 def _checksums(

@@ -7,12 +7,16 @@ imports no torch, and the first submission starts the sooner.
 """
 
 import ast
+import contextlib
 from typing import Any
+
+IMPORTS = ast.Import | ast.ImportFrom
 
 
 def given_classes(sources: list[str], namespace: dict[str, Any]) -> dict[str, type]:
     """Name the plain classes that given cells define."""
-    import torch  # here, because the grader reads names and needs no torch
+    # here, because the grader reads names and needs no torch
+    from course_tools.grading.bridge.torch_here import torch
 
     found = {}
     for node in (node for source in sources for node in _classes(source)):
@@ -33,10 +37,40 @@ def _classes(source: str) -> list[ast.ClassDef]:
     return [node for node in tree.body if isinstance(node, ast.ClassDef)]
 
 
+def parsed(source: str) -> ast.Module:
+    """The code of a cell, with IPython's own lines as calls; what is no Python, such as
+    a cell in another language, defines and uses nothing."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    for text in (source, TransformerManager().transform_cell(source)):
+        with contextlib.suppress(SyntaxError):
+            return ast.parse(text)
+    return ast.Module([], [])
+
+
+def imported_in(tree: ast.AST) -> set[str]:
+    """The names that imports give to what they import."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, IMPORTS))
+    names = (alias for node in imports for alias in node.names)
+    return {(alias.asname or alias.name).partition(".")[0] for alias in names}
+
+
+def answer_names(source: str) -> list[str]:
+    """Name what an answer defines, without what it imports."""
+    imported = imported_in(parsed(source))
+    return [name for name in defined_names(source) if name not in imported]
+
+
+def imports_of(source: str) -> str:
+    """The imports of a cell, one a line."""
+    lines = (node for node in parsed(source).body if isinstance(node, IMPORTS))
+    return "\n".join(map(ast.unparse, lines))
+
+
 def defined_names(source: str) -> list[str]:
     """Name what a cell defines at its top level."""
     names: list[str] = []
-    for node in ast.walk(_shallow(ast.parse(source))):
+    for node in ast.walk(_shallow(parsed(source))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):

@@ -29,11 +29,13 @@ from course_tools.grading.run.assignment import CannotGrade, load
 from course_tools.grading.run.class_run import Elsewhere, on_what_it_asks_for, run_class
 from course_tools.grading.run.execute import Steps, Transcript, environment
 from course_tools.grading.run.judge import Mark, page
+from course_tools.grading.run.plain_course import load_notebook
 from course_tools.grading.run.plan import flaky_tests
 from course_tools.grading.run.reader import CannotRead, Reader
 from course_tools.grading.run.reading import reader_of
 from course_tools.grading.run.record import Entry, Records, now
 from course_tools.grading.run.rounds import Rounds
+from course_tools.grading.run.split import with_split
 from course_tools.grading.sandbox.sandbox import Limits, Warm
 from course_tools.grading.shown import shown
 
@@ -49,6 +51,7 @@ class Result:
     notes: list[str] = field(default_factory=list)
     tampering: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    notebook: str = ""  # of an assignment that has several
     again: bool = False
 
 
@@ -59,6 +62,13 @@ class Report:
     results: list[Result] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)  # tests in students' own processes
+
+    def add(self, more: "Report") -> None:
+        """Add what became of another notebook of the assignment."""
+        self.results += more.results
+        self.strangers += [one for one in more.strangers if one not in self.strangers]
+        self.late, self.there = more.late, self.there + more.there
 
     @property
     def ok(self) -> bool:
@@ -74,24 +84,39 @@ class Cohort:
     """The submissions to an assignment that lie in a course folder."""
 
     def __init__(
-        self, name: str, root: Path, submitted: Path | None, feedback: str
+        self,
+        name: str,
+        root: Path,
+        submitted: Path | None,
+        feedback: str,
+        notebook: str = "",
     ) -> None:
         courses = course_of(root, submitted)
         told = feedback or courses.config.GiveBack.get("feedback", "words")
-        self.assignment = replace(load(name, root), feedback=told)
+        one = load_notebook(name, notebook, root) if notebook else load(name, root)
+        self.assignment, self.root = replace(one, feedback=told), root
         self.folder = root / courses.submitted_directory
         if not self.folder.is_dir():
             raise CannotGrade(f"There is no folder {self.folder} of submissions.")
         self.feedback = root / courses.feedback_directory
-        self.records, self.late = Records(courses, name), LateWork(courses, name)
-        self.kept = Rounds(Path(courses.root), name, self.assignment.released)
+        self.records = Records(courses, name, notebook)
+        self.late = LateWork(courses, name)
+        self.kept = Rounds(Path(courses.root), one.title, one.released)
+
+    def split(
+        self, isolation: str, limits: Limits, warm: Warm | Elsewhere | None
+    ) -> None:
+        """Decide where the tests of a plain course run."""
+        about = self.assignment, self.root, isolation, limits, warm
+        self.assignment = with_split(*about)
 
     @contextmanager
     def read(self, graded: Mapping[str, str] = NOBODY) -> Iterator[Reading]:
         """Read all that is not graded yet, and let go of what was opened for it."""
         with reader_of(self.assignment) as reader, closing(self.records):
             ask = partial(reader.ask, "prepared")
-            yield reader, collect(self.folder, self.assignment.name, ask, graded)
+            about = self.folder, self.assignment.name, ask, graded
+            yield reader, collect(*about, self.assignment.notebook)
 
     def executed(
         self,
@@ -113,7 +138,8 @@ class Cohort:
     def write_page(self, student: str, text: str) -> None:
         """Write what a student gets to read."""
         name = self.assignment.name
-        place = self.feedback / student / name / f"{name}.html"
+        notebook = self.assignment.notebook or name
+        place = self.feedback / student / name / f"{notebook}.html"
         place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, text)
         # what nbgrader's exchange asks for when it hands the page back
@@ -134,9 +160,12 @@ def grade(
     warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
+    notebook: str = "",
 ) -> Report:
-    """Grade every submission of an assignment that is not graded yet."""
-    them, limits = Cohort(name, root, submitted, feedback), limits or Limits()
+    """Grade every submission of an assignment that is not graded yet; of one with
+    several notebooks, one of them."""
+    them, limits = Cohort(name, root, submitted, feedback, notebook), limits or Limits()
+    them.split(isolation, limits, warm)
     before, present = them.records.done(), them.records.in_gradebook()
     graded = {
         student: line["submission"]
@@ -145,7 +174,9 @@ def grade(
     }
     with ExitStack() as stack:
         reader, collected = stack.enter_context(them.read(graded))
-        report = Report(strangers=collected.strangers)
+        split = them.assignment.split
+        there = [*split.there] if split else []
+        report = Report(strangers=collected.strangers, there=there)
         waiting = []
         for one in collected.submissions:
             if one.digest and one.digest == graded.get(one.student):
@@ -181,6 +212,7 @@ def course_of(root: Path, submitted: Path | None = None) -> CourseDirectory:
 def words(result: Result) -> str:
     """One line about a result."""
     what = f"{result.student}: {result.earned:g} of {result.points:g}"
+    what += f" in {result.notebook}" if result.notebook else ""
     return " ".join(filter(None, [what, result.problem, *result.tampering]))
 
 
@@ -216,12 +248,12 @@ def _record(
             (grade_id(c), c.metadata.nbgrader.points) for c in assignment.tests
         ]
         marks = [Mark(str(name), float(p), 0.0, problem) for name, p in points_of]
-        text = page(assignment.name, student, marks, [problem, *notes])
+        text = page(assignment, student, marks, [problem, *notes])
     suspect = [said["tampering"] for said in told.marks.values() if said["tampering"]]
     tampering = [*map(shown, suspect)]
     entry = Entry(
         time=now(),
-        assignment=assignment.name,
+        assignment=assignment.title,
         student=student,
         submission=submission.digest,
         tests=assignment.digest,
@@ -238,7 +270,14 @@ def _record(
     earned = sum(mark.earned or 0.0 for mark in marks)
     points = sum(mark.points for mark in marks)
     return Result(
-        student, earned, points, submission.problem, notes, tampering, told.seconds
+        student,
+        earned,
+        points,
+        submission.problem,
+        notes,
+        tampering,
+        told.seconds,
+        assignment.notebook,
     )
 
 

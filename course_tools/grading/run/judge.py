@@ -17,6 +17,7 @@ from course_tools.grading.assignments.comparisons import compares
 from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.nbgrader.harmless import make_harmless
+from course_tools.grading.run.assignment import Assignment
 from course_tools.grading.run.execute import Transcript
 
 
@@ -134,12 +135,15 @@ pre {{ white-space: pre-wrap; margin: 0 }}</style></head>
 <th scope="col">What to mend</th></tr></thead>
 <tbody>
 {rows}
-</tbody></table><p>Edition {edition} of the course.</p></main></body></html>
+</tbody></table>{edition}</main></body></html>
 """
+EDITION_LINE = f"<p>Edition {EDITION} of the course.</p>"
 ROW = '<tr><th scope="row">{cell}</th><td>{points}</td><td><pre>{words}</pre></td></tr>'
 
 
-def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> str:
+def page(
+    assignment: Assignment, student: str, marks: list[Mark], notes: list[str]
+) -> str:
     """Write the feedback page of one submission."""
     rows = []
     for mark in marks:
@@ -152,10 +156,10 @@ def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> 
     total = f"{earned:g} of {sum(mark.points for mark in marks):g} points"
     total += "; written answers are still to be marked." if waits else "."
     return PAGE.format(
-        title=escape(f"{assignment}: {student}"),
+        title=escape(f"{assignment.title}: {student}"),
         notes="".join(f"<p>{escape(note)}</p>" for note in notes),
         total=total,
-        edition=EDITION,
+        edition="" if assignment.notebook else EDITION_LINE,
         rows="\n".join(rows),
     )
 

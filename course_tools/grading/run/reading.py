@@ -12,7 +12,7 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.utils import compute_checksum
+from nbgrader.utils import compute_checksum, is_task
 
 from course_tools.grading.check.check_run import as_graded
 from course_tools.grading.check.check_structure import (
@@ -26,6 +26,7 @@ from course_tools.grading.run import rounds
 from course_tools.grading.run.assignment import Assignment
 from course_tools.grading.run.execute import Transcript
 from course_tools.grading.run.judge import Mark, judge, page, written
+from course_tools.grading.run.plain_course import with_locks
 from course_tools.grading.run.plan import steps
 from course_tools.grading.run.reader import BOUNDS, Bounds, CannotRead, Reader
 from course_tools.grading.shown import shown
@@ -74,13 +75,16 @@ def written_code(restored: Collection[str], text: str, name: str) -> tuple[Lines
 def prepared(assignment: Assignment, text: str, name: str) -> dict[str, Any]:
     """Say what is to be run of a submission."""
     submitted = opened(text, name)
+    if assignment.notebook:
+        with_locks(submitted)
     found = structure_problems(submitted, assignment.released)
     problems = [problem for problem in found if problem.kind in TOLD]
     notes = [shown(problem.message) for problem in problems[:MOST_NOTES]]
     if more := len(problems) - len(notes):
         notes.append(f"{more} more such findings are left out.")
     restored = as_graded(submitted, assignment.released)
-    plan = steps(assignment.instructor, assignment.released, restored)
+    both = assignment.instructor, assignment.released
+    plan = steps(*both, restored, assignment.split)
     return {"notebook": json.dumps(restored), "steps": plan, "notes": notes}
 
 
@@ -109,7 +113,7 @@ def judged(
         "marks": [asdict(mark) for mark in marks],
         "notes": notes,
         "unanswered": [name for name, cell in cells if _as_released(cell)],
-        "page": page(assignment.name, student, marks, notes),
+        "page": page(assignment, student, marks, notes),
     }
 
 
@@ -145,7 +149,7 @@ def judged_again(
         "notebook": nbformat.v4.writes(notebook),
         "earned": mark.earned,
         "notes": notes,
-        "page": page(assignment.name, student, shown_marks, notes),
+        "page": page(assignment, student, shown_marks, notes),
     }
 
 
@@ -158,7 +162,8 @@ def _kept(mark: Mark, kept: Mapping[str, float | None]) -> Mark:
 
 
 def _as_released(cell: NotebookNode) -> bool:
-    return bool(cell.metadata.nbgrader.get("checksum") == compute_checksum(cell))
+    same = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
+    return same and not is_task(cell)
 
 
 def _transcript(told: Mapping[str, Any]) -> Transcript:

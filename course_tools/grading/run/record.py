@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, MissingEntry, TaskCell
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.exc import OperationalError
 
@@ -98,14 +98,18 @@ def account() -> str:
 class Records:
     """The gradebook, the graded notebooks and the log of one course folder."""
 
-    def __init__(self, courses: CourseDirectory, assignment: str) -> None:
+    def __init__(
+        self, courses: CourseDirectory, assignment: str, notebook: str = ""
+    ) -> None:
         self.courses, self.assignment = courses, assignment
+        self.notebook = notebook or assignment
+        self.title = f"{assignment}/{notebook}" if notebook else assignment
         self.log = Path(courses.root) / LOG
         # open while marks are written: to open it takes longer than to write
         self._gradebook: Gradebook | None = None
         with Gradebook(courses.db_url, courses.course_id) as gradebook:
             try:
-                gradebook.find_notebook(assignment, assignment)
+                gradebook.find_notebook(self.notebook, assignment)
             except MissingEntry as error:
                 unknown = f"The gradebook does not know {assignment}."
                 raise CannotRecord(
@@ -114,7 +118,7 @@ class Records:
 
     def done(self) -> dict[str, dict[str, Any]]:
         """By student, the last whole line of the log for this assignment."""
-        own = [one for one in lines(self.log) if one["assignment"] == self.assignment]
+        own = [one for one in lines(self.log) if one["assignment"] == self.title]
         return {line["student"]: line for line in own}
 
     def in_gradebook(self) -> set[str]:
@@ -127,7 +131,7 @@ class Records:
     def graded_notebook(self, student: str) -> Path:
         """Where nbgrader looks for the notebook that was marked."""
         folder = self._place(self.courses.autograded_directory, student)
-        return folder / f"{self.assignment}.ipynb"
+        return folder / f"{self.notebook}.ipynb"
 
     def write(
         self,
@@ -142,7 +146,7 @@ class Records:
             place.parent.mkdir(parents=True, exist_ok=True)
             write_whole(place, notebook + "\n")
         earned = {mark.cell: mark.earned for mark in marks}
-        marked = entry.student, earned, set(unanswered)
+        marked = entry.student, earned, set(unanswered), notebook is not None
         self.patiently(entry.student, lambda: self._marks(*marked))
         append(self.log, _fit(entry))
 
@@ -177,7 +181,11 @@ class Records:
         return Path(self.courses.format_path(directory, student, self.assignment))
 
     def _marks(
-        self, student: str, earned: dict[str, float | None], unanswered: set[str]
+        self,
+        student: str,
+        earned: dict[str, float | None],
+        unanswered: set[str],
+        there: bool,
     ) -> None:
         gradebook = self._open()
         gradebook.update_or_create_student(student)
@@ -185,11 +193,12 @@ class Records:
         when = self.courses.get_existing_timestamp(str(self._place(folder, student)))
         # None, too: the time of a notebook that this one replaces says nothing about
         # this one
-        gradebook.update_or_create_submission(name, student, timestamp=when)
-        submitted = gradebook.find_submission_notebook(name, name, student)
         with gradebook.db.no_autoflush:
+            gradebook.update_or_create_submission(name, student, timestamp=when)
+            submitted = gradebook.find_submission_notebook(self.notebook, name, student)
             for grade in submitted.grades:
-                _enter(grade, earned.get(grade.name, 0.0))
+                if not isinstance(grade.cell, TaskCell) or not there:
+                    _enter(grade, earned.get(grade.name, 0.0))
             for comment in submitted.comments:
                 silent = comment.name in unanswered
                 comment.auto_comment = "No response." if silent else None
@@ -208,7 +217,8 @@ class Records:
 
     def _one_mark(self, student: str, question: str, earned: float | None) -> None:
         gradebook, name = self._open(), self.assignment
-        _enter(gradebook.find_grade(question, name, name, student), earned)
+        grade = gradebook.find_grade(question, self.notebook, name, student)
+        _enter(grade, earned)
         gradebook.db.commit()
 
 
@@ -234,18 +244,25 @@ class Replay:
     faults: list[str] = field(default_factory=list)  # where the log contradicts itself
     differences: list[str] = field(default_factory=list)  # of the gradebook
 
+    def add(self, more: "Replay") -> None:
+        """Add what the log says of another notebook of the assignment."""
+        self.marks |= more.marks
+        self.count += more.count
+        self.faults += more.faults
+        self.differences += more.differences
+
     @property
     def ok(self) -> bool:
         """Whether log and gradebook hold."""
         return not self.faults and not self.differences
 
 
-def replay(name: str, root: Path = Path()) -> Replay:
+def replay(name: str, root: Path = Path(), notebook: str = "") -> Replay:
     """Rebuild the marks of an assignment from the log, and compare."""
     courses = CourseDirectory(config=course_settings(root))
-    found = Replay()
-    for line in lines(Records(courses, name).log):
-        if line["assignment"] != name:
+    found, records = Replay(), Records(courses, name, notebook)
+    for line in lines(records.log):
+        if line["assignment"] != records.title:
             continue
         found.count += 1
         student, before = line["student"], found.marks.get(line["student"], {})
@@ -255,19 +272,22 @@ def replay(name: str, root: Path = Path()) -> Replay:
                 what = f"{student}, {line['time']}: judging {question} again"
                 found.faults.append(f"{what} changed other marks too.")
         found.marks[student] = line["marks"]
-    found.differences = _differences(found.marks, _in_gradebook(courses, name))
+    found.differences = _differences(found.marks, _in_gradebook(records))
     return found
 
 
-def _in_gradebook(courses: CourseDirectory, name: str) -> Marks:
+def _in_gradebook(records: Records) -> Marks:
+    courses = records.courses
     with Gradebook(courses.db_url, courses.course_id) as gradebook:
         return {
             submission.student.id: {
                 grade.name: grade.auto_score
                 for notebook in submission.notebooks
+                if notebook.name == records.notebook
                 for grade in notebook.grades
+                if not isinstance(grade.cell, TaskCell)
             }
-            for submission in gradebook.assignment_submissions(name)
+            for submission in gradebook.assignment_submissions(records.assignment)
         }
 
 

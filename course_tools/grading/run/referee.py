@@ -28,18 +28,16 @@ import struct
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from course_tools.grading.assignments.comparisons import expected
 from course_tools.grading.assignments.hidden_words import own_words
 from course_tools.grading.bridge.codec import Handle, Refused
 from course_tools.grading.bridge.held import declare
 from course_tools.grading.bridge.peer import Peer, PeerGone
+from course_tools.grading.bridge.torch_here import torch
 from course_tools.grading.run.given_objects import given_classes
-from course_tools.grading.run.shell import fresh_shell
+from course_tools.grading.run.shell import fresh_shell, put_files
 
 STARTS = 8
 WORDS = 2000
@@ -208,6 +206,10 @@ class Referee:
         self.In.append(step["source"])
         if not self.hidden:
             tell(self.control, "cell", {"index": step["index"], **_told(told)})
+        self.learn(step)
+
+    def learn(self, step: dict[str, Any]) -> None:
+        """Learn what a step's names stand for now."""
         if step["names"]:
             with self._or_part():
                 self.learn_names(step["names"], step.get("interfaces", {}))
@@ -244,7 +246,8 @@ class Referee:
 
     def test_cell(self, step: dict[str, Any]) -> None:
         """Run a test cell; of a hidden round the grader hears no student's word."""
-        outcome = self.run_test(step["source"], step["points"])
+        run = self.run_test_there if step.get("there") else self.run_test
+        outcome = run(step["source"], step["points"], step.get("stock", False))
         if self.hidden:
             kept = ("earned", "tampering", "said")
             outcome = {key: outcome[key] for key in kept}
@@ -257,18 +260,53 @@ class Referee:
             self.peer.connection.close()
             self.peer = None
 
-    def run_test(self, source: str, points: float) -> dict[str, Any]:
-        """Run a version of a test and say what it earns, by nbgrader's rule."""
+    def _asked_for(self) -> tuple[Peer | None, dict[str, Any]]:
+        """The student's process for a test, and what is said if there is none."""
         said = {"earned": 0.0, "error": "Stopped", "printed": "", "tampering": ""}
-        said["said"] = ""
+        said |= {"said": "", "number": False, "words": ""}
         try:
-            peer = self.student()
+            return self.student(), said
         except OutOfStarts:
-            return {**said, "words": DYING}
+            return None, {**said, "words": DYING}
+        except PeerGone as gone:
+            return None, {**said, "words": self.gone(gone)}
+        except Refused as refused:
+            return None, {**said, "words": str(refused)}
+
+    def run_test_there(
+        self, source: str, points: float, _: bool = True
+    ) -> dict[str, Any]:
+        """Run a test in the student's process, which can read it and lie to it."""
+        peer, said = self._asked_for()
+        if peer is None:
+            return said
+        try:
+            answer = self._run_there(peer, {"source": source})
         except PeerGone as gone:
             return {**said, "words": self.gone(gone)}
         except Refused as refused:
             return {**said, "words": str(refused)}
+        keys = ("error", "printed", "result")
+        if type(answer) is not dict or not answer.keys() >= set(keys):
+            return {**said, "words": GONE["garbled"]}
+        told = _told({key: answer[key] for key in keys})
+        if answer["error"] is not None:
+            error = told["error"] or {"type": "Failed", "message": ""}
+            words = error["message"]
+            if error["type"] != "AssertionError":
+                words = f"{error['type']}: {words}"
+            kind = error["type"]
+            return {**said, "error": kind, "words": words, "printed": told["printed"]}
+        earned = points if told["result"] is None else by_stock(told["result"], points)
+        return {**said, "error": "", "earned": earned, "printed": told["printed"]}
+
+    def run_test(
+        self, source: str, points: float, stock: bool = False
+    ) -> dict[str, Any]:
+        """Run a version of a test and say what it earns, by nbgrader's rule."""
+        peer, said = self._asked_for()
+        if peer is None:
+            return said
         # here, where no student's code is, before it is asked for anything
         self.namespace["__expected__"] = expected(source)
         peer.deadline = time.monotonic() + self.job["cell_seconds"]
@@ -280,6 +318,8 @@ class Referee:
             earned = points
         elif not error and type(result) in (int, float) and 0 <= result <= points:
             earned = float(result)
+        elif not error and stock:
+            earned = by_stock(repr(result), points)
         elif not error:
             error = "NoMark"
             words = "The test cell ends in what is no mark; tell your instructor."
@@ -290,6 +330,7 @@ class Referee:
             "words": words,
             "printed": outcome["printed"],
             "tampering": words if suspect else "",
+            "number": type(result) in (int, float),
             "said": own_words(outcome["raised"], source, self.namespace, self.job),
         }
 
@@ -340,12 +381,22 @@ class Referee:
             "withhold": self.withhold,
             "student": self.student_cell,
             "given": self.given_cell,
+            "learn": self.learn,
         }
         for step in self.job["steps"]:
             self.step = step
             with contextlib.suppress(OutOfStarts):
                 take.get(step["kind"], self.test_cell)(step)
         self.part()
+
+
+def by_stock(shown: str, points: float) -> float:
+    """What nbgrader gives for a result as it is shown: all, if it is no number."""
+    try:
+        number = float(shown)
+    except ValueError:
+        return points
+    return number if 0 <= number <= points else 0.0
 
 
 def tell(control: socket.socket, event: str, content: Any) -> None:
@@ -389,8 +440,7 @@ def play(control: int) -> None:
     connection = socket.socket(fileno=control)
     job = hear(connection)
     job["files"] = {name: base64.b64decode(data) for name, data in job["files"].items()}
-    for name, data in job["files"].items():
-        Path(name).write_bytes(data)
+    put_files(job["files"])
     referee = Referee(connection, job)
     referee.play()
     done = {"deadly": sorted(referee.deadly), "late": sorted(referee.late)}

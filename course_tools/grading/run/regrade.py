@@ -62,9 +62,11 @@ def regrade(
     warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
+    notebook: str = "",
 ) -> Regraded:
     """Judge one question of every graded submission again."""
-    them, limits = Cohort(name, root, submitted, feedback), limits or Limits()
+    them, limits = Cohort(name, root, submitted, feedback, notebook), limits or Limits()
+    them.split(isolation, limits, warm)
     assignment = them.assignment
     tests = [part for part in assignment.cells if part]
     if question not in tests:
@@ -132,7 +134,7 @@ def _record(
     only = _changed(line, assignment) <= {question}
     entry = Entry(
         time=now(),
-        assignment=assignment.name,
+        assignment=assignment.title,
         student=student,
         submission=submission.digest,
         # where other tests changed as well, the old checksum stays, and `course grade`

@@ -6,6 +6,7 @@ import functools
 import sys
 import types
 import warnings
+from pathlib import Path
 from typing import Any
 
 NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -30,6 +31,15 @@ def shell() -> Any:
     # imports what the first cell needs: once, before the forks
     made.run_cell("pass", store_history=False)
     return made
+
+
+def put_files(files: dict[str, bytes]) -> None:
+    """Write what an assignment ships; its modules can be imported, as in a kernel."""
+    for name, data in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(data)
+    if any(name.endswith(".py") for name in files):
+        sys.path.insert(0, "")
 
 
 class _Transform:

@@ -10,14 +10,13 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from course_tools.grading.assignments.guard import guard_withheld
 from course_tools.grading.bridge.errors import describe
 from course_tools.grading.bridge.peer import Peer, PeerGone
 from course_tools.grading.run.given_objects import given_classes
-from course_tools.grading.run.shell import fresh_shell, shell
+from course_tools.grading.run.shell import fresh_shell, put_files, shell
 
 PRINTED = 100_000
 
@@ -110,10 +109,6 @@ def student_peer(connection: socket.socket) -> Peer:
                 text = str(getattr(value, "__doc__", None) or "")[:5000]
                 told[name] = ("callable", isinstance(value, type), text)
         return told
-
-    def put_files(files: dict[str, bytes]) -> None:
-        for name, data in files.items():
-            Path(name).write_bytes(data)
 
     def withhold(names: list[str]) -> None:
         guard_withheld(names, beside_tests=False)

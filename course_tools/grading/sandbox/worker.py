@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from course_tools.grading.bridge.torch_here import HAS_TORCH
 from course_tools.grading.run import referee, student_side
 from course_tools.grading.run.shell import shell
 from course_tools.grading.sandbox import confine
@@ -196,14 +197,15 @@ def connected(where: str) -> socket.socket:
 def main() -> None:
     """Import what takes long, say so, and fork a worker for each socket."""
     import numpy
-    import torch
-    import torch._dynamo
 
-    torch.set_num_threads(1)
-    torch.ones(2, 3).matmul(torch.ones(3, 2))
+    if HAS_TORCH:
+        import torch._dynamo
+
+        torch.set_num_threads(1)
+        torch.ones(2, 3).matmul(torch.ones(3, 2))
+        torch.manual_seed(0)
     shell()
-    torch.manual_seed(0)  # every submission starts from here
-    random.seed(0)
+    random.seed(0)  # every submission starts from here
     numpy.random.seed(0)  # noqa: NPY002 - students draw from it
     gc.collect()
     gc.freeze()  # no fork copies memory because it looks for garbage here
