@@ -391,6 +391,7 @@ def viva(
     submitted: Path | None = SUBMITTED,
     workers: int = WORKERS,
     isolation: str = ISOLATION,
+    course_dir: Path | None = COURSE_DIR,
 ) -> None:
     """Write into viva/NAME/, for each submission, a sheet of questions on the student's
     own code, and its key.
@@ -398,23 +399,25 @@ def viva(
     Exit status: 0, or 1 if a submission has fewer than three questions, or 2 if nothing
     could be run.
     """
-    stop_outside_a_course()
+    stop_outside_a_course(course_dir)
     from course_tools.grading.assignments.source import AssignmentError
     from course_tools.grading.run.assignment import CannotGrade
+    from course_tools.grading.run.plain_course import notebooks
     from course_tools.grading.sandbox.sandbox import NoIsolation
     from course_tools.grading.viva.viva import viva as write_sheets
 
-    lacking = 0
+    lacking, run = 0, (Path(), submitted, workers, isolation)
     with in_words(CannotGrade, NoIsolation, AssignmentError):
-        for one in write_sheets(name, Path(), submitted, workers, isolation):
-            lacking += bool(one.problem)
-            words = f"{one.student}: {len(one.questions)} questions. {one.problem}"
-            say(words.strip(), err=bool(one.problem))
+        for notebook in notebooks(name, Path()):
+            for one in write_sheets(name, *run, notebook):
+                lacking += bool(one.problem)
+                words = f"{one.student}: {len(one.questions)} questions. {one.problem}"
+                say(words.strip(), err=bool(one.problem))
     if lacking:
         raise typer.Exit(code=1)
 
 
 #: The command `course-grade`, for those who have another course and none of ours.
 course_grade = typer.Typer(no_args_is_help=True)
-for command in (grade, report, replay, export):
+for command in (grade, report, viva, replay, export):
     course_grade.command()(command)

@@ -21,13 +21,12 @@ from course_tools.grading.run.assignment import Assignment, CannotGrade, is_ours
 
 
 def notebooks(name: str, root: Path) -> list[str]:
-    """Name the notebooks of an assignment; the only one of ours has no name here."""
-    if is_ours(name, root):
-        return [""]
+    """Name the notebooks of an assignment of a plain course; one of ours has a single
+    one, which has no name here."""
     courses = CourseDirectory(config=course_settings(root))
-    if not _place(courses, courses.source_directory, name).is_dir():
-        no = f"There is no assignment {name} that was released here."
-        raise CannotGrade(f"{no} Run: course release {name}")
+    source = _place(courses, courses.source_directory, name)
+    if is_ours(name, root) or not source.is_dir():
+        return [""]
     with Gradebook(courses.db_url, courses.course_id) as gradebook:
         try:
             known = [each.name for each in gradebook.find_assignment(name).notebooks]

@@ -26,6 +26,7 @@ def shell() -> Any:
     made.showtraceback = made.showsyntaxerror = lambda *_, **__: None
     for step in ("write_output_prompt", "write_format_data", "finish_displayhook"):
         setattr(made.displayhook, step, lambda *_, **__: None)
+    made.enable_gui = lambda *_, **__: None  # `%matplotlib inline` asks for none
     made.displayhook.compute_format_data = lambda result: ({}, {})
     made.transform_cell = _Transform(made)
     # imports what the first cell needs: once, before the forks

@@ -20,10 +20,14 @@ from course_tools.grading.sandbox import confine
 from course_tools.grading.sandbox.devices import Device
 
 OWN = confine.OWN
-#: Where the packages of the course lie, and they: read-only inside, hidden from
-#: students.
+#: Where the packages of the course lie, and those that are there (`course-grade` has no
+#: laboratory): read-only inside, hidden from students.
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = tuple(ROOT / name for name in ("course_lib", "course_lab", "course_tools"))
+PACKAGES = tuple(
+    ROOT / name
+    for name in ("course_lib", "course_lab", "course_tools")
+    if (ROOT / name).is_dir()
+)
 INSTALL = "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap)."
 INSTALL_BOTH = "Install Podman and runc (Debian, Ubuntu: apt-get install podman runc)."
 UBUNTU = (

@@ -29,7 +29,9 @@ from course_tools.grading.collect.intake import Submission, collect
 from course_tools.grading.run.assignment import Assignment, CannotGrade, load
 from course_tools.grading.run.class_run import MANY
 from course_tools.grading.run.execute import Round, Steps, execute
+from course_tools.grading.run.given_objects import parsed
 from course_tools.grading.run.grade import course_of
+from course_tools.grading.run.plain_course import load_notebook
 from course_tools.grading.run.reader import CannotRead, Reader
 from course_tools.grading.run.reading import prepared
 from course_tools.grading.sandbox.sandbox import Limits, Warm, Worker
@@ -64,7 +66,7 @@ def small_calls(assignment: Assignment, root: Path) -> dict[str, Any]:
     calls: dict[str, list[str]] = {}
     for cell in filter(is_grade, assignment.released.cells):
         code = cell.source if cell.cell_type == "code" else ""
-        for node in ast.walk(ast.parse(code)):
+        for node in ast.walk(parsed(code)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
                 if names <= {node.func.id, "tensor", "torch"}:
@@ -122,7 +124,7 @@ class Sheets:
             texts = [printed.get(str(number), "") for number in cells]
             one.base, *one.after = [rows_of(text, len(one.calls)) for text in texts]
             place = cells.stop + 1
-        title = f"{self.assignment.name}: {student}"
+        title = f"{self.assignment.title}: {student}"
         write = partial(sections, title, asked=asked, words=self.words)
         # a short function leaves more room for questions than a long one
         by_length = sorted(asked.values(), key=lambda one: len(listing(one)))
@@ -141,10 +143,15 @@ def viva(
     submitted: Path | None = None,
     workers: int = 1,
     isolation: str = "bubblewrap",
+    notebook: str = "",
 ) -> Iterator[Viva]:
     """Write a sheet and a key for every submission, and all of each in one file."""
-    assignment, made = load(name, root), list[Viva]()
+    assignment = load_notebook(name, notebook, root) if notebook else load(name, root)
+    title, made = assignment.title, list[Viva]()
     sheets = Sheets(assignment, root)
+    if notebook and not sheets.calls:
+        yield Viva(title, "No visible test has a call to ask about.")
+        return
     if not sheets.calls:
         write = f"Write some: CALLS in solutions/{name}/viva.py."
         raise CannotGrade(f"No visible test of {name} has a call to ask about. {write}")
@@ -157,7 +164,8 @@ def viva(
     with ExitStack() as stack:
         reader = stack.enter_context(Reader(known))
         warm = stack.enter_context(Warm(isolation, Limits.memory))
-        found = collect(folder, name, partial(reader.ask, "prepared")).submissions
+        read = partial(reader.ask, "prepared")
+        found = collect(folder, name, read, notebook=notebook).submissions
         count = max(1, min(workers, len(found)))
         for orders in warm.fork(count, len(found) >= MANY):
             free.put(stack.enter_context(Worker(Limits(), warm, orders)))
@@ -166,12 +174,12 @@ def viva(
             made.append(result)
             yield result
     for kind in ("sheet", "key"):
-        place = root / "viva" / name / f"{kind}s"
+        place = root / "viva" / title / f"{kind}s"
         place.mkdir(parents=True, exist_ok=True)
         parts = {each.student: getattr(each, kind) for each in made if each.questions}
         for student, part in parts.items():
-            write_whole(place / f"{student}.html", page(f"{name}: {student}", [part]))
-        write_whole(place.with_suffix(".html"), page(name, [*parts.values()]))
+            write_whole(place / f"{student}.html", page(f"{title}: {student}", [part]))
+        write_whole(place.with_suffix(".html"), page(title, [*parts.values()]))
 
 
 def _one(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -133,9 +133,15 @@ class Term:
     processes_left: list[str]
 
 
-def graded_term(root: Path, attacks: Iterable[Path], limits: Limits = LIMITS) -> Term:
+def graded_term(
+    root: Path,
+    attacks: Iterable[Path],
+    limits: Limits = LIMITS,
+    opened: Callable[[Path], Classroom] = open_class,
+    notebook: str = "",
+) -> Term:
     """Let attackers and honest students hand in, and `course grade` grade them all."""
-    classroom = open_class(root)
+    classroom = opened(root)
     for student in HONEST:
         classroom.submit("mini", student, answered(classroom))
     for path in attacks:
@@ -145,7 +151,7 @@ def graded_term(root: Path, attacks: Iterable[Path], limits: Limits = LIMITS) ->
         classroom.root / "submitted" / "ada"
     )
     with processes_left() as left:
-        report = grade("mini", classroom.root, limits=limits)
+        report = grade("mini", classroom.root, limits=limits, notebook=notebook)
     return Term(classroom, report, left)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
+from attack_class import source_notebook
 from classroom import Classroom, write_notebook
 from mini_assignment import graded_cell, nbgrader_metadata, solution_cell
 from nbformat import NotebookNode
@@ -58,6 +59,19 @@ def quick_start(root: Path) -> PlainClassroom:
     return classroom
 
 
+def open_attacked(root: Path) -> PlainClassroom:
+    """The course that the red team attacks, as one that knows nothing of ours."""
+    root.mkdir(parents=True)
+    (root / "nbgrader_config.py").write_text("c = get_config()\n")
+    os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    classroom = PlainClassroom(root)
+    notebook = source_notebook()
+    notebook.metadata.pop("course")
+    classroom.add_source("mini", notebook)
+    classroom.run("nbgrader generate_assignment mini")
+    return classroom
+
+
 def solved(name: str, body: str) -> NotebookNode:
     """A cell with a head and a body that nbgrader takes out."""
     head, _, rest = body.partition("\n")
@@ -86,7 +100,7 @@ WORDS = {
 WORDS_TESTS = {
     "longest-tests": (
         2,
-        """assert longest(LINES) == "attention", "the longest word of the file is asked for"
+        """assert longest(LINES) == "attention", "the file's longest word is asked for"
 ### BEGIN HIDDEN TESTS
 assert longest(["a", "bbbb", "cc"]) == "bbbb", "the longest may stand in the middle"
 ### END HIDDEN TESTS""",
@@ -173,7 +187,7 @@ assert perimeter(0) == 0, "a square may be a point"
 THERE = {
     "words": {},
     "shapes": {
-        "square-tests": "the model answer passes it there alone",
+        "square-tests": "the model answer passes it in one process only",
         "double-tests": "it reads the code of an answer",
         "flip-tests": "it puts something in another's place",
         "greet-tests": "it looks at what is printed",
@@ -371,7 +385,8 @@ WORKS: dict[str, Work] = {
     "counter": Work(
         "ps2",
         {
-            "tally": "from collections import Counter\n\n\ndef tally(words):\n    return Counter(words)"
+            "tally": "from collections import Counter\n\n\n"
+            "def tally(words):\n    return Counter(words)"
         },
     ),
     "no_tally": Work("ps2", {"tally": "def tally(words):\n    return []"}),
@@ -386,12 +401,7 @@ WORKS: dict[str, Work] = {
         "ps2", {"half": "def half(numbers):\n    return [n // 2 for n in numbers]"}
     ),
     "no_class": Work("ps2", {"square": "def Square(side):\n    return side"}),
-    "wrong_area": Work(
-        "ps2",
-        {
-            "square": "class Square:\n    def __init__(self, side):\n        self.side = side\n\n    def area(self):\n        return 4 * self.side"
-        },
-    ),
+    "wrong_area": Work("ps2", {"square": SHAPES["square"].replace("**2", " * 4")}),
     "quiet": Work("ps2", {"greet": "def greet(name):\n    return f'Hello, {name}!'"}),
     "exits_late": Work(
         "ps2",
