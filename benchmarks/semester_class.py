@@ -157,10 +157,10 @@ def drawn(
         marks = plain(name, cases)
         first = [(cases[student], marks[student]) for student in there]
     else:
-        known, stopped = recorded(name), unfinished(name)
-        first = [
-            chance.choice(known if chance.random() < 0.8 else stopped) for _ in there
-        ]
+        known = recorded(name)
+        finished = [chance.random() < 0.8 for _ in there]
+        stopped = [] if all(finished) else unfinished(name)
+        first = [chance.choice(known if done else stopped) for done in finished]
     attempts = {s: [Work(*one)] for s, one in zip(there, first, strict=True)}
     again = round(settings.again * len(there)) if not copied else 0
     for student in chance.sample(there, again):
