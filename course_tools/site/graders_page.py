@@ -1,7 +1,7 @@
 """What *Operating the grader* shows: how fast they are, what attacks get from them.
 
 Nothing in it is typed: it is written from what ``benchmarks/grading.py`` and
-``benchmarks/red_team.py`` recorded.
+``benchmarks/red_team.py`` recorded, and ``benchmarks/semester.py`` of a whole term.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from course_tools.grading.assignments.mutants_page import plain
 
 THROUGHPUT = "benchmark-grading"
 RED_TEAM = "benchmark-red_team"
+SEMESTER, FULL = "benchmark-semester", 300  # students of a large class
 Row = dict[str, Any]
 SPEEDS = """\
 | command | seconds a submission | times as long as the first |
@@ -34,6 +35,39 @@ have met each grader, beside honest ones. `course grade` grades all of them as o
 class. Stock nbgrader runs hostile code beside the gradebook, so it met each attack in a
 cage: without a network, with limits on memory, processes and disk, and {seconds:g}
 seconds for the attacker and one honest student.
+"""
+TERM = """\
+{students} students handed in {assignments} assignments, {submissions} submissions in
+all: {late} late, {again} for a second time. Each is an answer of which is known what it
+earns, because our tests are tested with it. {marks} marks in the gradebook, and the
+tables for {forms}, were compared with that; {differ}.
+
+| assignment | submissions | marks | points | late, points off | seconds a submission |
+| --- | --- | --- | --- | --- | --- |
+{rows}
+
+{noticed}
+The commands took {minutes:.0f} minutes by the clock and {used:.0f} of processor
+time, of which the last column has what grows with the class.{projected}
+Recorded by `{command}`, on {date}.
+
+What an instructor typed for *{shown}*, and the last line that each command said:
+
+```text
+{log}
+```
+"""
+PROJECTED = (
+    " So {full} students would take two cores about {hours:.1f} hours, if they have"
+    " nothing else to do."
+)
+MENDED = """\
+- The hidden test `{question}` of *{assignment}* was wrong and refused everybody. It
+  was mended and judged again: {says}
+"""
+COPIED = """\
+- In *{assignment}*, {count} copied, {sizes} of them one text, and disguised it. The
+  report names {named}.
 """
 OURS = "course grade"
 #: What can go wrong with an attack, and when it does.
@@ -107,3 +141,78 @@ def red_team(folder: Path = records.RESULTS) -> str:
             tries = plain(row["tries"].rstrip("."))
             lines.append(f"| {tries} | {row['due']:g} | {row['points']:g} |")
     return "\n".join(lines) + "\n"
+
+
+def semester(folder: Path = records.RESULTS) -> str:
+    """Write how a whole term went, and the log of one of its assignments."""
+    if not (folder / f"{SEMESTER}.json").is_file():
+        return (
+            "Nobody has recorded a term yet."
+            " `python benchmarks/semester.py --record` does it.\n"
+        )
+    record = records.load(SEMESTER, folder)
+    rows: list[Row] = record.results
+    students, workers = (record.configuration[of] for of in ("students", "workers"))
+    commands = [line for row in rows for line in row["log"]]
+    used = sum(line["processor_seconds"] for line in commands)
+    grows = sum(_seconds_each(row) * row["submissions"] for row in rows)
+    hours = (used + grows * (FULL / students - 1)) / workers / 3600
+    differ = sum(len(row["different"]) for row in rows)
+    shown = next((row for row in rows if row["judged_again"]), rows[0])
+    log = [
+        "\n".join(filter(None, [f"$ {line['command']}", line["says"]]))
+        for line in shown["log"]
+    ]
+    return TERM.format(
+        students=students,
+        assignments=len(rows),
+        submissions=sum(row["submissions"] for row in rows),
+        late=sum(row["late"] for row in rows),
+        again=sum(row["submissions"] - row["students"] for row in rows),
+        marks=f"{sum(row['marks'] for row in rows):,}",
+        forms=", ".join(rows[0]["exported"]),
+        differ=f"{differ} differ" if differ else "none differs",
+        rows="\n".join(map(_of_assignment, rows)),
+        noticed="".join(map(_noticed, rows)),
+        minutes=sum(line["seconds"] for line in commands) / 60,
+        used=used / 60,
+        projected=PROJECTED.format(full=FULL, hours=hours) if students < FULL else "",
+        command=record.command,
+        date=record.date[:10],
+        shown=shown["assignment"],
+        log="\n".join(log),
+    )
+
+
+def _seconds_each(row: Row) -> float:
+    """What grading takes a submission, in processor time, without what the command
+    takes that has nobody to grade."""
+    grading = [
+        line for line in row["log"] if line["command"].startswith("course grade")
+    ]
+    spent = [line["processor_seconds"] for line in grading]
+    return float(sum(spent) - len(spent) * min(spent)) / row["submissions"]
+
+
+def _of_assignment(row: Row) -> str:
+    off = f"{row['late']}, {row['penalties']:g}"
+    cells = [f"{row['submissions']}", f"{row['marks']}", f"{row['points']:g}", off]
+    return f"| {' | '.join([row['assignment'], *cells, f'{_seconds_each(row):.1f}'])} |"
+
+
+def _noticed(row: Row) -> str:
+    said = ""
+    for question in row["judged_again"]:
+        [line] = [one for one in row["log"] if "--question" in one["command"]]
+        said += MENDED.format(question=question, says=line["says"], **row)
+    if copied := row.get("copied"):
+        named = [sorted(students) for _, *students in row["clusters"]]
+        right = "these clusters and nobody else"
+        sizes = ", ".join(f"{len(members)}" for members in copied)
+        said += COPIED.format(
+            assignment=row["assignment"],
+            count=sum(map(len, copied)),
+            sizes=sizes,
+            named=right if sorted(named) == sorted(copied) else f"others: {named}",
+        )
+    return said

@@ -37,10 +37,13 @@ def _write_ledgers(folder: Path, root: Path) -> None:
 
 
 def _write_recorded_of_graders(folder: Path) -> None:
-    """Write how fast graders were, and what attacks got, for *Operating*."""
-    from course_tools.site.graders_page import red_team, throughput
+    """Write how fast graders were, what attacks got and how a term went, for
+    *Operating*."""
+    from course_tools.site import graders_page as graders
 
-    _replace(folder, {"throughput.inc.md": throughput(), "red_team.inc.md": red_team()})
+    pages = {"throughput": graders.throughput(), "red_team": graders.red_team()}
+    pages["semester"] = graders.semester()
+    _replace(folder, {f"{name}.inc.md": text for name, text in pages.items()})
 
 
 def _write_tables_of_teaching(folder: Path, root: Path) -> None:
