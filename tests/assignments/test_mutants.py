@@ -102,8 +102,12 @@ def test_the_reference_gets_full_marks(outcomes, name):
 
 @whole_only
 def test_a_class_with_hidden_inputs_of_its_own_gives_the_same_verdicts(tmp_path):
-    """Under three secrets; `under_secrets.py` tries twenty."""
-    assert under_secrets.changed("attention", (1, 2, 3), tmp_path) == []
+    """Under three secrets, what no visible test catches, and the right answers:
+    hidden inputs decide on no others. `under_secrets.py` tries all under twenty."""
+    mutants, right = CASES["attention"]
+    told = [case.name for case in right]
+    told += [case.name for case in mutants if case.caught == "hidden"]
+    assert under_secrets.changed("attention", (1, 2, 3), tmp_path, told) == []
 
 
 @for_each("name", ASSIGNMENTS)

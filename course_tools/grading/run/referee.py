@@ -21,12 +21,14 @@ import base64
 import contextlib
 import io
 import json
+import marshal
 import random
 import signal
 import socket
 import struct
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -91,6 +93,7 @@ class Referee:
         self.deadly = set(job["deadly"])
         self.late: set[str] = set()  # what the clock stopped
         self.step: dict[str, Any] = {}
+        self.expected = unpacked(job["expected"]) if job.get("expected") else {}
         self.given: list[str] = []
         self.withheld: list[str] = []
 
@@ -308,7 +311,7 @@ class Referee:
         if peer is None:
             return said
         # here, where no student's code is, before it is asked for anything
-        self.namespace["__expected__"] = expected(source)
+        self.namespace["__expected__"] = self.expected or expected(source)
         peer.deadline = time.monotonic() + self.job["cell_seconds"]
         outcome = self.run_here(source)
         peer.forget()
@@ -435,10 +438,24 @@ def _told(told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def packed(sources: list[str]) -> str:
+    """What the references of these tests give."""
+    found = {key: told for source in sources for key, told in expected(source).items()}
+    return base64.b64encode(zlib.compress(marshal.dumps(found), 1)).decode()
+
+
+def unpacked(text: str) -> dict[str, Any]:
+    """Read what another referee, which met no student, has told."""
+    return marshal.loads(zlib.decompress(base64.b64decode(text)))
+
+
 def play(control: int) -> None:
     """Be the referee of the submission that the grader sends."""
     connection = socket.socket(fileno=control)
     job = hear(connection)
+    if "asked" in job:
+        tell(connection, "expected", packed(job["asked"]))
+        return
     job["files"] = {name: base64.b64decode(data) for name, data in job["files"].items()}
     put_files(job["files"])
     referee = Referee(connection, job)

@@ -161,6 +161,8 @@ class Worker(contextlib.AbstractContextManager["Worker"]):
         orders: socket.socket | None = None,
     ) -> None:
         self.limits, self._number, self._own = limits, 0, None
+        # by tests, what their references give
+        self.expected: dict[tuple[str, ...], str] = {}
         if warm is None or orders is None:
             warm = self._own = Warm(memory=limits.memory)
             try:

@@ -1,10 +1,13 @@
 """Hidden tests that compare: what they refuse, in which words, and that nobody who
 patches what they stand on is compared with himself."""
 
+import base64
 import json
+import marshal
 import socket
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,8 @@ from course_tools.grading.assignments.comparisons import (
 )
 from course_tools.grading.assignments.hidden_words import own_words
 from course_tools.grading.assignments.source import read_source
-from course_tools.grading.run.referee import Referee
+from course_tools.grading.bridge.peer import Peer
+from course_tools.grading.run.referee import Referee, packed, unpacked
 
 ROOT = Path(__file__).parents[3]
 LINE = "# {compare:affine}"
@@ -214,6 +218,26 @@ def test_a_hidden_round_keeps_the_kind_of_input_and_no_word_of_a_students(cell):
         "def many(calls): raise AssertionError('With a secret')\naffine.many = many"
     )
     assert told(f"{RIGHT}\n{forged}") == "", "it was sent by the student's process"
+
+
+def test_an_answer_is_compared_with_what_a_referee_without_a_student_has_told(cell):
+    told = unpacked(packed([cell]))
+    assert told == expected(cell)
+    names = {"torch": torch}
+    exec(RIGHT, names)  # noqa: S102
+
+    def earned(expected: str) -> float:
+        job = {"hidden": True, "steps": [], "deadly": [], "cell_seconds": 600}
+        referee = Referee(socket.socket(), job | {"expected": expected})
+        referee.peer = Peer(socket.socket(), strict=True)  # it is asked for nothing
+        referee.namespace["affine"] = names["affine"]
+        return referee.run_test(cell, 2.0)["earned"]
+
+    assert earned(packed([cell])) == earned("") == 2.0
+    (rows,) = told.values()
+    rows[0][1]["result"] = ["returned", ["int", 7]]
+    wrong = base64.b64encode(zlib.compress(marshal.dumps(told))).decode()
+    assert earned(wrong) == 0.0
 
 
 def test_every_seed_comes_from_one_function_and_a_secret_changes_it(
