@@ -20,9 +20,11 @@ from course_tools.grading.assignments.comparisons import (
     seed_of,
     with_comparisons,
 )
+from course_tools.grading.assignments.guard import guard_withheld
 from course_tools.grading.assignments.hidden_words import own_words
 from course_tools.grading.assignments.source import read_source
 from course_tools.grading.bridge.peer import Peer
+from course_tools.grading.bridge.watched import watching
 from course_tools.grading.run.referee import Referee, packed, unpacked
 
 ROOT = Path(__file__).parents[3]
@@ -238,6 +240,15 @@ def test_an_answer_is_compared_with_what_a_referee_without_a_student_has_told(ce
     rows[0][1]["result"] = ["returned", ["int", 7]]
     wrong = base64.b64encode(zlib.compress(marshal.dumps(told))).decode()
     assert earned(wrong) == 0.0
+
+
+def test_no_notebook_guards_a_referee_in_which_no_student_is(monkeypatch):
+    """A guard sees each call of torch, and makes each call of a student's one that a
+    test watches."""
+    monkeypatch.setitem(vars(sys), "_course_guard", {})
+    Referee(socket.socket(), {"hidden": True, "deadly": []})
+    guard_withheld(["torch.nn.functional.softmax"])
+    assert not watching()
 
 
 def test_every_seed_comes_from_one_function_and_a_secret_changes_it(

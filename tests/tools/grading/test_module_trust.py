@@ -131,6 +131,13 @@ def test_a_test_that_watches_sees_the_sizes_of_what_is_made_there():
     assert ((37, 37), "float32") in noting.sizes
 
 
+def test_what_the_bridge_copies_is_no_call_that_a_test_or_a_guard_sees():
+    weights = torch.ones(37)
+    with Noting() as noting:
+        Sides(nothing=lambda x: None).call("nothing", weights)
+    assert not noting.sizes
+
+
 @for_each(
     "sizes", [3, [3], [((1, -1), "float32")], [((2,), "object")], [((2**50,), "int8")]]
 )
