@@ -1110,7 +1110,90 @@ for beam_size in (1, 4):
     )
 
 # %% [markdown]
-# ## Part 7 · In your own words ({points:explain} points)
+# ## Part 7 · Test what somebody else wrote ({points:check} points)
+#
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# Somebody, or something, wrote a function for you. `focus(weights, real)` says of each query how widely it looks, and where it looks first. You do not
+# see its code. Write `check_focus(implementation)`, which raises an error if an implementation is wrong and returns nothing if it is right.
+# This is what a right one does:
+#
+# * `weights` is a float32 or float64 tensor [B, T, S] of numbers that are at least 0, and `real` a bool tensor [B, S] in which False = padding, which may stand anywhere.
+# * What stands at padding does not count, whatever it is, even `nan`. What is left of each row is divided by its sum, whatever that is.
+# * It returns `(bits, first)`: the entropy of each row in bits, $-\sum_j p_j \log_2 p_j$, a tensor [B, T] of the dtype of `weights`, and an int64 tensor [B, T],
+#   the position of the largest weight, counted from 0 among all S positions. Of equal ones it is the first. A weight of 0 adds 0 to the entropy.
+# * Where nothing is left, because all is padding or all that is left is 0, the entropy is 0 and the position is -1.
+# * A gradient flows from `bits` to `weights`. It is finite everywhere, also at weights of 0, and 0 at padding.
+# * Numbers are as exact as their dtype allows. `weights` and `real` stay as they are, and an answer depends on no earlier call.
+#
+# For example, weights [[[0.2, 0.2, 0.5]]] and real [[True, True, False]] give bits [[1.0]] and first [[0]].
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_focus(implementation):
+    """Raise an error if an implementation of `focus` is wrong; return nothing if it is right."""
+    ### BEGIN SOLUTION
+    nan = math.nan
+    rows = [  # of a sentence with five positions, of which the second is padding
+        ([0.5, nan, 0.25, 0.25, 0.0], 1.5, 0),
+        ([0.1, 9.0, 0.1, 0.3, 0.3], 1.811278124459133, 3),  # ties; the sum is 0.8
+        ([0.0, 1.0, 2.0, 0.0, 0.0], 0.0, 2),  # the sum is above 1
+        ([0.0, 5.0, 0.0, 0.0, 0.0], 0.0, -1),  # nothing is left
+        ([0.4998, 0.0, 0.5, 0.0002, 0.0], 1.0025558793, 2),  # small and nearly equal weights
+        ([0.1, 0.0, 0.1, 0.1, 0.1], 2.0, 0),
+    ]
+    shorter = ([1.0, 1.0, nan, nan, nan], 1.0, 0)
+    empty = ([1.0, 2.0, 3.0, 4.0, 5.0], 0.0, -1)
+    everything = torch.tensor([True, False, True, True, True], device=device)
+    some = torch.arange(5, device=device) < 2
+    batch = [
+        (rows, everything),
+        ([shorter] * len(rows), some),
+        ([empty] * len(rows), torch.zeros_like(some)),
+    ]
+    real = torch.stack([mask for _, mask in batch])
+    for dtype, near in ((torch.float64, 1e-8), (torch.float32, 1e-4)):
+        for chosen in ([0, 1, 2], [1, 0], [0]):
+            table = [[row for row, _, _ in batch[b][0]] for b in chosen]
+            weights = torch.tensor(table, dtype=dtype, device=device)
+            kept, mask = weights.clone(), real[chosen]
+            bits, first = implementation(weights, mask)
+            assert weights.nan_to_num(-1).equal(kept.nan_to_num(-1)) and mask.equal(
+                real[chosen]
+            )
+            assert bits.dtype == dtype and first.dtype == torch.int64
+            wanted = [[bits for _, bits, _ in batch[b][0]] for b in chosen]
+            wanted = torch.tensor(wanted, dtype=dtype, device=device)
+            assert bits.shape == wanted.shape and torch.allclose(bits, wanted, atol=near)
+            assert first.tolist() == [[place for _, _, place in batch[b][0]] for b in chosen]
+    one = torch.ones(1, 1, 1, dtype=torch.float64, device=device)
+    bits, first = implementation(one, one[0] > 0)
+    assert (bits.tolist(), first.tolist()) == ([[0.0]], [[0]])
+    for weights in ([0.2, 0.3, 0.1, 0.6], [0.2, 0.0, 0.0, 0.6]):
+        leaf = torch.tensor([[weights]], dtype=torch.float64, device=device, requires_grad=True)
+        mask = torch.tensor([[True, True, True, False]], device=device)
+        (found,) = torch.autograd.grad(implementation(leaf, mask)[0].sum(), leaf)
+        assert found.isfinite().all() and found[..., 3].item() == 0
+        step = torch.tensor([[[1e-5, 0.0, 0.0, 0.0]]], dtype=torch.float64, device=device)
+        higher, lower = (implementation(leaf.detach() + s, mask)[0] for s in (step, -step))
+        slope = (higher - lower).item() / 2e-5
+        assert abs(found[0, 0, 0].item() - slope) < 1e-4
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_focus}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_focus hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 8 · In your own words ({points:explain} points)
 #
 # Look at the picture in Part 5 and at the three error rates above it. Then write at most 150 words:
 #

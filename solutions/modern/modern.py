@@ -8,7 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-#   # Longer than 400 lines because an assignment is one notebook: six parts, each with its prose, skeleton and tests.
+#   # Longer than 400 lines because an assignment is one notebook: eight parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: encoders-today
 #     seconds: 60
@@ -1043,6 +1043,77 @@ check_close(
 ### END HIDDEN TESTS
 
 # %% [markdown]
+# ## Part 7 · Test what somebody else wrote ({points:check} points)
+#
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# `local_mask` and `rotate` work on rows in which several sentences are joined. Somebody, or something, wrote the function that joins them:
+# `join(lengths, width)`. You do not see its code. Write `check_join(implementation)`, which raises an error if an implementation is wrong and returns
+# nothing if it is right. This is what a right one does:
+#
+# * `lengths` is a list of integers of at least 0, the tokens of each sentence, and `width`, at least 1, how many tokens a row has. Both stay as they are.
+# * The sentences are taken in their order. Each is put into the **first** row that has room for all of it, or else into a new row at the end. There it
+#   follows what is in the row already, without a gap. A row may be filled to its last place.
+# * A sentence of no tokens stands nowhere, but it keeps its number.
+# * It returns `(sentences, positions)`, two int64 tensors [R, width], where R is the number of rows that are needed, which may be 0. `sentences` has the number of each
+#   token's sentence, its place in `lengths` counted from 0, and -1 = padding. `positions` has the token's position in its sentence, from 0, and 0 at padding.
+# * A sentence that is longer than `width` raises a `ValueError`.
+# * There may be hundreds of sentences, and an answer depends on no earlier call.
+#
+# For example, lengths [2, 3, 1] and width 4 give sentences [[0, 0, 2, -1], [1, 1, 1, -1]] and positions [[0, 1, 0, 0], [0, 1, 2, 0]].
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_join(implementation):
+    """Raise an error if an implementation of `join` is wrong; return nothing if it is right."""
+    ### BEGIN SOLUTION
+    examples = {  # width, lengths: by row the sentences with their lengths
+        (7, (3, 5, 4, 2, 1, 2, 7)): [
+            [0, 0, 0, 2, 2, 2, 2],
+            [1, 1, 1, 1, 1, 3, 3],
+            [4, 5, 5],
+            [6] * 7,
+        ],
+        (4, (3, 3, 3, 1, 1, 1)): [[0, 0, 0, 3], [1, 1, 1, 4], [2, 2, 2, 5]],
+        (6, (4, 5, 3, 2, 1)): [[0, 0, 0, 0, 3, 3], [1, 1, 1, 1, 1, 4], [2, 2, 2]],
+        (6, (4, 5, 5, 1, 2)): [[0, 0, 0, 0, 3], [1] * 5, [2] * 5, [4, 4]],
+        (9, (2, 0, 3, 0)): [[0, 0, 2, 2, 2]],
+        (3, (2, 2, 0)): [[0, 0], [1, 1]],
+        (1, (1, 0, 1)): [[0], [2]],
+        (5, ()): [],
+        (3, (0, 0)): [],
+        (7, (1,) * 300): [[*range(n, min(n + 7, 300))] for n in range(0, 300, 7)],
+    }
+    for (width, lengths), rows in examples.items():
+        given = list(lengths)
+        sentences, positions = implementation(given, width)
+        assert given == list(lengths), "the list is changed"
+        for table in (sentences, positions):
+            assert table.dtype == torch.int64 and list(table.shape) == [len(rows), width]
+        assert sentences.tolist() == [row + [-1] * (width - len(row)) for row in rows]
+        places = [[i - row.index(n) for i, n in enumerate(row)] for row in rows]
+        assert positions.tolist() == [row + [0] * (width - len(row)) for row in places]
+    for lengths in ([5], [2, 1, 6], [4, 5]):
+        try:
+            implementation(lengths, 4)
+        except ValueError:
+            continue
+        raise AssertionError("a sentence that is longer than a row must raise ValueError")
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_join}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_join hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
 # ### What do your formulas show?
 #
 # The next cell uses your functions. Change nothing in it; read what it prints.
@@ -1135,7 +1206,7 @@ with torch.no_grad():
 print(f"\nMerged: largest difference {difference:.1e}, of numbers up to {largest:.1f}")
 
 # %% [markdown]
-# ## Part 7 · In your own words ({points:explain} points)
+# ## Part 8 · In your own words ({points:explain} points)
 #
 # Look at what the cell above printed. Then write at most 200 words:
 #

@@ -145,6 +145,7 @@ def cases_key(name: str, root: Path = Path()) -> str:
         root / "tests" / "assignments" / "mutants" / f"{name}.py",
         *sorted((solutions / name).glob("*.safetensors")),
         *(solutions / name).glob("hidden.py"),
+        *(solutions / name).glob("checks.py"),
     ]
     state = hashlib.sha256(b"\0".join(path.read_bytes() for path in files))
     return state.hexdigest()[:16]

@@ -25,6 +25,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
+from course_tools.grading.assignments.checks import MARKED_BY, with_checks
 from course_tools.grading.assignments.comparisons import with_comparisons
 from course_tools.grading.assignments.editions import EDITION
 
@@ -91,9 +92,11 @@ def read_source(path: Path) -> NotebookNode:
             text = POINTS.sub(lambda match: f"{points_of(notebook, match[1]):g}", text)
             names = ", ".join(f"`{name}`" for name in withheld)
             text = text.replace("{withholds}", names).replace("{set-up}", SET_UP)
+            text = text.replace("{marked-by}", MARKED_BY)
         else:
             text = text.replace("{withholds}", '",\n    "'.join(withheld))
             text = with_comparisons(with_library_sources(text), path)
+            text = with_checks(text, path, float(mark.get("points", 0)))
             text = SHA256.sub(lambda match: _checksum(path.parent / match[1]), text)
             if parts_of(cell):
                 text = text.replace(PARTS, joined_parts(cell, path.parents[1]))
@@ -183,7 +186,8 @@ def copy_idle(name: str, root: Path, course: Path) -> list[str]:
     idle = with_idle_demonstrations(parsed)
     jupytext.write(idle, place / f"{name}.py", fmt="py:percent")
     own = root / "solutions" / name
-    for file in [*(own / ship for ship in ships(parsed)), *own.glob("hidden.py")]:
+    tests = [*own.glob("hidden.py"), *own.glob("checks.py")]
+    for file in [*(own / ship for ship in ships(parsed)), *tests]:
         shutil.copy(file, place)
     return ships(parsed)
 

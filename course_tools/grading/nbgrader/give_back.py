@@ -19,6 +19,7 @@ from course_tools.grading.assignments.hidden_words import (
     in_words,
     visible,
 )
+from course_tools.grading.assignments.marking_checks import told
 from course_tools.grading.check.check_run import COLOUR, PLACE
 
 HIDDEN = "# Hidden tests follow here when it is graded."
@@ -98,6 +99,8 @@ def _told(
             new_output("error", ename="Failed", evalue=words, traceback=[words])
         )
     if not errors and earned is not None and earned != most:
-        outputs.append(new_output("display_data", {"text/plain": f"{FAILS}{points}"}))
+        prints = "".join(o.text for o in cell.outputs if o.output_type == "stream")
+        words = f"{FAILS} It says: {said}" if (said := told(prints)) else FAILS
+        outputs.append(new_output("display_data", {"text/plain": f"{words}{points}"}))
         outputs.append(new_output("execute_result", {"text/plain": repr(earned)}))
     return outputs

@@ -34,6 +34,7 @@ from typing import Any
 
 from course_tools.grading.assignments.comparisons import expected
 from course_tools.grading.assignments.hidden_words import own_words
+from course_tools.grading.assignments.marking_checks import told
 from course_tools.grading.bridge.codec import Handle, Refused
 from course_tools.grading.bridge.held import declare
 from course_tools.grading.bridge.peer import Peer, PeerGone
@@ -334,7 +335,8 @@ class Referee:
             "printed": outcome["printed"],
             "tampering": words if suspect else "",
             "number": type(result) in (int, float),
-            "said": own_words(outcome["raised"], source, self.namespace, self.job),
+            "said": own_words(outcome["raised"], source, self.namespace, self.job)
+            or told(outcome["printed"]),
         }
 
     def run_here(self, source: str) -> dict[str, Any]:

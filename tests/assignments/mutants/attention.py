@@ -798,7 +798,68 @@ SEARCH = [
     ),
 ]
 
-MUTANTS = [*MASKED_SOFTMAX, *ADDITIVE, *DOT, *STEP_MUTANTS, *ALIGNMENT, *SEARCH]
+CHECK_OF_EXAMPLES = """def check_focus(implementation):
+    weights = torch.tensor([[[0.2, 0.2, 0.5], [0.5, 0.25, 0.0]]], device=device)
+    bits, first = implementation(weights, torch.tensor([[True, True, False]], device=device))
+    assert torch.allclose(bits, torch.tensor([[1.0, 0.9183]], device=device), atol=1e-3)
+    assert first.tolist() == [[0, 0]]
+    empty = implementation(torch.zeros(1, 1, 2, device=device).double(), weights[:, 0, :2] > 0)
+    assert [part.tolist() for part in empty] == [[[0.0]], [[-1]]] and empty[0].dtype == torch.float64"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    leaf = weights.clone().requires_grad_()
+    implementation(leaf, torch.ones(1, 3, device=device) > 0)[0].sum().backward()
+    assert leaf.grad.all(), 'a gradient must reach weights of 0, too'"""
+)
+CHECKS = [
+    Mutant(
+        "check_refuses_nothing",
+        "tests nothing",
+        "check-refuses",
+        "passes your check",
+        "visible",
+        {
+            "own-check": "def check_focus(implementation):\n    implementation(torch.ones(1, 1, 1, device=device), torch.ones(1, 1, device=device) > 0)"
+        },
+    ),
+    Mutant(
+        "check_refuses_everything",
+        "raises an error whatever it is handed",
+        "check-refuses",
+        "Your check refuses a right implementation",
+        "visible",
+        {
+            "own-check": "def check_focus(implementation):\n    raise AssertionError('wrong')"
+        },
+    ),
+    Mutant(
+        "check_of_examples",
+        "tries the example and little else",
+        "check-refuses",
+        "Mistakes of these kinds pass your check: a wrong gradient; changed arguments; counting; memory of earlier calls; number types; padding; small numbers; the formula; ties.",
+        "hidden",
+        {"own-check": CHECK_OF_EXAMPLES},
+    ),
+    Mutant(
+        "check_demands_too_much",
+        "demands what the text leaves open",
+        "check-refuses",
+        "refuses a right implementation that is written differently",
+        "hidden",
+        {"own-check": CHECK_OF_TOO_MUCH},
+    ),
+]
+
+MUTANTS = [
+    *MASKED_SOFTMAX,
+    *ADDITIVE,
+    *DOT,
+    *STEP_MUTANTS,
+    *ALIGNMENT,
+    *SEARCH,
+    *CHECKS,
+]
 
 RIGHT_ANSWERS = [
     RightAnswer(
@@ -999,6 +1060,48 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1
                 "        if not live:\n",
                 "        if not live or (finished and live[0][1] / penalty(max_length) <= max(s for _, s in finished)):\n",
             )
+        },
+    ),
+    RightAnswer(
+        "check_by_an_own_answer",
+        "compares with plain Python on drawn inputs",
+        {
+            "own-check": """def check_focus(implementation):
+    def wanted(row, there):
+        kept = [w if ok else 0.0 for w, ok in zip(row, there)]
+        total = sum(kept)
+        shares = [w / total for w in kept if w > 0]
+        return sum(-s * math.log2(s) for s in shares), kept.index(max(kept)) if total else -1
+
+    def compare(weights, real, tolerance):
+        copies = weights.clone(), real.clone()
+        bits, first = implementation(weights, real)
+        assert copies[0].nan_to_num(7).equal(weights.nan_to_num(7)) and copies[1].equal(real)
+        assert (bits.dtype, first.dtype) == (weights.dtype, torch.int64)
+        for b, table in enumerate(weights.tolist()):
+            own = [wanted(row, real[b].tolist()) for row in table]
+            for (entropy, place), yours, there in zip(own, bits[b].tolist(), first[b].tolist(), strict=True):
+                assert place == there and abs(entropy - yours) < tolerance
+
+    for dtype, tolerance in ((torch.float32, 1e-4), (torch.float64, 1e-10)):
+        for B, T, S in ((3, 4, 6), (3, 4, 6), (1, 1, 5), (5, 1, 3), (1, 4, 1)):
+            weights = torch.randint(0, 4, (B, T, S)).to(device, dtype) / 3
+            real = torch.rand(B, S).to(device) < 0.6
+            weights.transpose(1, 2)[~real] = 5.0 if T == 4 else math.nan
+            compare(weights, real, tolerance)
+    every = torch.ones(1, 4, device=device) > 0
+    for row in ([0.5, 1e-4, 0.4999, 0.0], [0.3, 0.3001, 0.2, 0.1], [0.0] * 4, [1e-4] * 4):
+        compare(torch.tensor([[row]], dtype=torch.float64, device=device), every, 1e-8)
+        compare(torch.tensor([[row]], dtype=torch.float64, device=device), ~every, 1e-8)
+    for row in ([0.2, 0.3, 0.4], [0.0, 0.0, 0.4], [0.0, 0.0, 0.0]):
+        weights = torch.tensor([[[*row, 9.0]]], dtype=torch.float64, device=device).requires_grad_()
+        implementation(weights, torch.arange(4, device=device)[None] < 3)[0].sum().backward()
+        slope = weights.grad.flatten()
+        assert slope.isfinite().all() and slope[3] == 0
+        if min(row) > 0:
+            shares = torch.tensor(row, device=device).double() / sum(row)
+            entropy = -(shares * shares.log2()).sum()
+            assert torch.allclose(slope[:3], -(shares.log2() + entropy) / sum(row), atol=1e-6)"""
         },
     ),
 ]

@@ -1582,7 +1582,60 @@ NDCG = [
     ),
 ]
 
-MUTANTS = [*ROTARY, *DISTANCE, *GATES, *MASKS, *CONTRAST, *LORA, *MERGE, *NDCG]
+CHECK_OF_EXAMPLES = """def check_join(implementation):
+    sentences, positions = implementation([2, 3, 1], 4)
+    assert sentences.tolist() == [[0, 0, 2, -1], [1, 1, 1, -1]]
+    assert positions.tolist() == [[0, 1, 0, 0], [0, 1, 2, 0]]
+    assert implementation([2, 3, 0, 2], 4)[0].tolist() == [[0, 0, 3, 3], [1, 1, 1, -1]]"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    for lengths in ([3, 1, 1, 4], [4, 0, 2, 3]):
+        sentences, positions = implementation(lengths, 4)
+        assert (sentences >= 0).sum() == sum(lengths) and (positions[sentences < 0] == 0).all()
+    try:
+        implementation([5], 4)
+    except ValueError as error:
+        assert 'a row' in str(error)"""
+)
+CHECKS = [
+    Mutant(
+        "check_refuses_nothing",
+        "tests nothing",
+        "check-refuses",
+        "passes your check",
+        "visible",
+        {"own-check": "def check_join(implementation):\n    implementation([1], 2)"},
+    ),
+    Mutant(
+        "check_refuses_everything",
+        "raises an error whatever it is handed",
+        "check-refuses",
+        "Your check refuses a right implementation",
+        "visible",
+        {
+            "own-check": "def check_join(implementation):\n    raise AssertionError('wrong')"
+        },
+    ),
+    Mutant(
+        "check_of_examples",
+        "tries the example and little else",
+        "check-refuses",
+        "Mistakes of these kinds pass your check: a tight fit; changed arguments; empty input; errors that are not raised; number types; the order.",
+        "hidden",
+        {"own-check": CHECK_OF_EXAMPLES},
+    ),
+    Mutant(
+        "check_demands_too_much",
+        "demands what the text leaves open",
+        "check-refuses",
+        "refuses a right implementation that is written differently",
+        "hidden",
+        {"own-check": CHECK_OF_TOO_MUCH},
+    ),
+]
+
+MUTANTS = [*ROTARY, *DISTANCE, *GATES, *MASKS, *CONTRAST, *LORA, *MERGE, *NDCG, *CHECKS]
 
 ROTATE_COMPLEX = """def rotate(vectors, positions, base=10000.0, features=None):
     R = features or vectors.size(-1)
@@ -1777,5 +1830,40 @@ RIGHT_ANSWERS = [
         "torch_s_linear",
         "torch's linear layers and its methods for both parts of the gate",
         {"gate": GEGLU_BY_LINEAR},
+    ),
+    RightAnswer(
+        "check_by_an_own_answer",
+        "compares with a first fit of its own on drawn inputs",
+        {
+            "own-check": """def check_join(implementation):
+    def own(lengths, width):
+        rows = []
+        for n, length in enumerate(lengths):
+            tokens = [(n, k) for k in range(length)]
+            with_room = [row for row in rows if len(row) + length <= width]
+            if not with_room and length:
+                rows.append(tokens)
+            elif length:
+                with_room[0].extend(tokens)
+        return [row + [(-1, 0)] * (width - len(row)) for row in rows]
+
+    lists = [[], [0], [0, 0, 2], [9, 9], [1] * 200, [3, 4, 5, 0, 5, 0, 1, 2]]
+    lists += [torch.randint(0, 6, (n,)).tolist() for n in (1, 5, 9, 13, 30, 50)]
+    for lengths in lists:
+        for width in (max([1, *lengths]), 9, 13):
+            before = lengths[:]
+            sentences, positions = implementation(lengths, width)
+            assert lengths == before and (sentences.dtype, positions.dtype) == (torch.int64,) * 2
+            rows = own(lengths, width)
+            assert tuple(sentences.shape) == tuple(positions.shape) == (len(rows), width)
+            assert sentences.tolist() == [[n for n, _ in row] for row in rows]
+            assert positions.tolist() == [[k for _, k in row] for row in rows]
+    try:
+        implementation([1, 5, 2], 4)
+        raised = False
+    except ValueError:
+        raised = True
+    assert raised"""
+        },
     ),
 ]
