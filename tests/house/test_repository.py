@@ -160,8 +160,12 @@ def unsafe(tree: ast.Module) -> list[str]:
     return found
 
 
-#: They run hidden tests, whose text the instructor wrote, where no kernel does.
-RUN_HIDDEN_TESTS = {"course_tools/grading/assignments/comparisons.py": ["exec"]}
+#: They run what the instructor wrote, hidden tests and implementations that a student's
+#: check is tried on, where no kernel does.
+RUN_HIDDEN_TESTS = {
+    "course_tools/grading/assignments/comparisons.py": ["exec"],
+    "course_tools/grading/assignments/marking_checks.py": ["exec"],
+}
 
 
 def test_no_module_runs_data_as_code():

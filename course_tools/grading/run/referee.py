@@ -20,15 +20,11 @@ but the one that killed it, and the next question is asked.
 import base64
 import contextlib
 import io
-import json
-import marshal
 import random
 import signal
 import socket
-import struct
 import sys
 import time
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,12 +37,18 @@ from course_tools.grading.bridge.peer import Peer, PeerGone
 from course_tools.grading.bridge.torch_here import torch
 from course_tools.grading.run.given_objects import given_classes
 from course_tools.grading.run.shell import fresh_shell, put_files
+from course_tools.grading.run.telling import (
+    PRINTED,
+    WORDS,
+    bounded,
+    hear,
+    packed,
+    tell,
+    unpacked,
+)
 
 STARTS = 8
-WORDS = 2000
-PRINTED = 20_000
 GRACE = 3.0
-HEAD = struct.Struct("<Q")
 MUCH = "exit, a crash, or more memory or processor time than there is"
 GONE = {
     "ended": f"Your code ended its process ({MUCH}).",
@@ -209,7 +211,7 @@ class Referee:
             told["error"] = {"type": "Refused", "message": str(refused)}
         self.In.append(step["source"])
         if not self.hidden:
-            tell(self.control, "cell", {"index": step["index"], **_told(told)})
+            tell(self.control, "cell", {"index": step["index"], **bounded(told)})
         self.learn(step)
 
     def learn(self, step: dict[str, Any]) -> None:
@@ -293,7 +295,7 @@ class Referee:
         keys = ("error", "printed", "result")
         if type(answer) is not dict or not answer.keys() >= set(keys):
             return {**said, "words": GONE["garbled"]}
-        told = _told({key: answer[key] for key in keys})
+        told = bounded({key: answer[key] for key in keys})
         if answer["error"] is not None:
             error = told["error"] or {"type": "Failed", "message": ""}
             words = error["message"]
@@ -402,53 +404,6 @@ def by_stock(shown: str, points: float) -> float:
     except ValueError:
         return points
     return number if 0 <= number <= points else 0.0
-
-
-def tell(control: socket.socket, event: str, content: Any) -> None:
-    """Tell the grader something, in whole characters: a half cannot be written."""
-    data = json.dumps([event, content], ensure_ascii=False).encode("utf-8", "replace")
-    control.sendall(HEAD.pack(len(data)) + data)
-
-
-def hear(control: socket.socket) -> Any:
-    """Wait for what the grader says."""
-    return json.loads(_exactly(control, HEAD.unpack(_exactly(control, HEAD.size))[0]))
-
-
-def _exactly(control: socket.socket, size: int) -> bytes:
-    parts = bytearray()
-    while len(parts) < size:
-        part = control.recv(min(size - len(parts), 2**20))
-        if not part:
-            raise SystemExit
-        parts += part
-    return bytes(parts)
-
-
-def _told(told: dict[str, Any]) -> dict[str, Any]:
-    """What a student's cell said, cut to texts of bounded length."""
-    error, printed, result = told["error"], told["printed"], told["result"]
-    keys = ("type", "message", "trace")
-    if type(error) is dict:
-        error = {key: str(error.get(key, ""))[:WORDS] for key in keys}
-    else:
-        error = None
-    return {
-        "error": error,
-        "printed": printed[:PRINTED] if type(printed) is str else "",
-        "result": result[:PRINTED] if type(result) is str else None,
-    }
-
-
-def packed(sources: list[str]) -> str:
-    """What the references of these tests give."""
-    found = {key: told for source in sources for key, told in expected(source).items()}
-    return base64.b64encode(zlib.compress(marshal.dumps(found), 1)).decode()
-
-
-def unpacked(text: str) -> dict[str, Any]:
-    """Read what another referee, which met no student, has told."""
-    return marshal.loads(zlib.decompress(base64.b64decode(text)))
 
 
 def play(control: int) -> None:

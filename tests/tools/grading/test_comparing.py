@@ -25,7 +25,8 @@ from course_tools.grading.assignments.hidden_words import own_words
 from course_tools.grading.assignments.source import read_source
 from course_tools.grading.bridge.peer import Peer
 from course_tools.grading.bridge.watched import watching
-from course_tools.grading.run.referee import Referee, packed, unpacked
+from course_tools.grading.run.referee import Referee
+from course_tools.grading.run.telling import packed, unpacked
 
 ROOT = Path(__file__).parents[3]
 LINE = "# {compare:affine}"
