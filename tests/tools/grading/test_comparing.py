@@ -3,7 +3,6 @@ patches what they stand on is compared with himself."""
 
 import base64
 import json
-import marshal
 import socket
 import subprocess
 import sys
@@ -239,7 +238,7 @@ def test_an_answer_is_compared_with_what_a_referee_without_a_student_has_told(ce
     assert earned(packed([cell])) == earned("") == 2.0
     (rows,) = told.values()
     rows[0][1]["result"] = ["returned", ["int", 7]]
-    wrong = base64.b64encode(zlib.compress(marshal.dumps(told))).decode()
+    wrong = base64.b64encode(zlib.compress(json.dumps(told).encode())).decode()
     assert earned(wrong) == 0.0
 
 
