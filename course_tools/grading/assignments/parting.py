@@ -32,6 +32,8 @@ TOLERANCE = {
 }
 #: What is said of values alone: there a case's own hint helps.
 VALUES = re.compile("^(?!the gradient|a second).*(is wrong|not exactly 0|no number)$")
+#: Of these is what is compared; lists and dicts hold it.
+LEAVES = {str, bool, int, float, type(None)}
 APART = """import json, sys
 text, label, seed = json.load(sys.stdin)
 exec(text, scope := {"TEXT": text, "__name__": "hidden"})
@@ -51,6 +53,19 @@ def _apart(text: str, label: str, seed: int) -> Any:
     return json.loads(done.stdout)
 
 
+def plain(value: Any) -> Any:
+    """What was observed, if all of it is of Python's own exact types: nobody else says
+    then what equals what. (Through JSON it takes ten times as long.)"""
+    parts = value.values() if type(value) is dict else value
+    if type(value) is dict or type(value) is list:
+        if not LEAVES.issuperset(map(type, parts)):
+            for part in parts:
+                plain(part)
+    elif type(value) not in LEAVES:
+        raise TypeError(f"a {type(value).__name__} where a plain value must be")
+    return value
+
+
 def complaints(label: str, seed: int, names: dict[str, Any]) -> dict[str, str]:
     """By output, what is wrong with a student's function; under "" what is with all."""
     one, text = COMPARISONS[label], globals()["TEXT"]
@@ -59,7 +74,7 @@ def complaints(label: str, seed: int, names: dict[str, Any]) -> dict[str, str]:
         seen = observe(one, names[one.name], seed, device, names)
     except Misuse as misuse:
         raise AssertionError(str(misuse)) from None
-    observed = json.loads(json.dumps(seen))  # plain values, or it raises
+    observed = plain(seen)
     # only now: while the student's function ran, this process did not have it
     ready = names.get("__expected__")
     ready = ready.get(key(text, label, seed)) if type(ready) is dict else None

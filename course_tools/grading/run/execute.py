@@ -35,6 +35,7 @@ from course_tools.grading.sandbox.sandbox import Worker
 
 HEAD = struct.Struct("<Q")
 REPORT_BYTES = 8 * 2**20
+EXPECTED_BYTES = 64 * 2**20  # of what references give
 
 
 @dataclass
@@ -98,8 +99,10 @@ class Unreadable(Exception):
 class _Control:
     """The grader's end of the referee's pipe, with bounds of time and size."""
 
-    def __init__(self, connection: socket.socket, seconds: float) -> None:
-        self.connection = connection
+    def __init__(
+        self, connection: socket.socket, seconds: float, most: int = REPORT_BYTES
+    ) -> None:
+        self.connection, self.most = connection, most
         self.until = time.monotonic() + seconds
         self.taken = 0
 
@@ -127,7 +130,7 @@ class _Control:
     def hear(self) -> tuple[str, Any]:
         size = HEAD.unpack(self._exactly(HEAD.size))[0]
         self.taken += size
-        if self.taken > REPORT_BYTES:
+        if self.taken > self.most:
             raise Unreadable("it is too long")
         try:
             event, content = json.loads(self._exactly(size))
@@ -203,7 +206,8 @@ def _expected(worker: Worker, one_round: Round) -> str:
             with theirs:
                 number = worker.start("referee", [theirs])
             try:
-                control = _Control(ours, worker.limits.total_seconds)
+                seconds = worker.limits.total_seconds
+                control = _Control(ours, seconds, EXPECTED_BYTES)
                 control.send({"asked": comparing})
                 worker.expected[comparing] = control.hear()[1]
             finally:

@@ -21,6 +21,7 @@ from course_tools.grading.assignments.comparisons import (
 )
 from course_tools.grading.assignments.guard import guard_withheld
 from course_tools.grading.assignments.hidden_words import own_words
+from course_tools.grading.assignments.parting import plain
 from course_tools.grading.assignments.source import read_source
 from course_tools.grading.bridge.peer import Peer
 from course_tools.grading.bridge.watched import watching
@@ -191,6 +192,15 @@ Comparison(
     exec(student.replace("config[0]", "2"), names)  # noqa: S102
     with pytest.raises(AssertionError, match=r"^With a size, the product is wrong"):
         exec(cell, names)  # noqa: S102
+
+
+@for_each("part", [(1, 2), type("Lie", (float,), {"__eq__": lambda *_: True})(1), {1}])
+def test_what_could_answer_for_itself_is_not_compared(part):
+    rows = [{"result": ["returned", ["tensor", "float64", [2], [0.5, None]]]}]
+    assert plain(rows) is rows
+    rows[0]["result"][1][3][1] = part
+    with pytest.raises(TypeError, match="where a plain value must be"):
+        plain(rows)
 
 
 def test_no_value_of_an_input_is_told(cell):
