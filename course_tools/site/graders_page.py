@@ -47,8 +47,8 @@ tables for {forms}, were compared with that; {differ}.
 {rows}
 
 {noticed}
-The commands took {minutes:.0f} minutes by the clock and {used:.0f} of processor
-time, of which the last column has what grows with the class.{projected}
+The commands took {minutes:.0f} minutes by the clock, whatever else the machine did
+meanwhile; the last column has what grows with the class.{projected}
 Recorded by `{command}`, on {date}.
 
 What an instructor typed for *{shown}*, and the last line that each command said:
@@ -58,8 +58,8 @@ What an instructor typed for *{shown}*, and the last line that each command said
 ```
 """
 PROJECTED = (
-    " So {full} students would take two cores about {hours:.1f} hours, if they have"
-    " nothing else to do."
+    " At this pace {full} students in {assignments} assignments would take {hours:.1f}"
+    " hours."
 )
 MENDED = """\
 - The hidden test `{question}` of *{assignment}* was wrong and refused everybody. It
@@ -152,11 +152,12 @@ def semester(folder: Path = records.RESULTS) -> str:
         )
     record = records.load(SEMESTER, folder)
     rows: list[Row] = record.results
-    students, workers = (record.configuration[of] for of in ("students", "workers"))
+    students = record.configuration["students"]
     commands = [line for row in rows for line in row["log"]]
-    used = sum(line["processor_seconds"] for line in commands)
+    used = sum(line["seconds"] for line in commands)
     grows = sum(_seconds_each(row) * row["submissions"] for row in rows)
-    hours = (used + grows * (FULL / students - 1)) / workers / 3600
+    hours = (used + grows * (FULL / students - 1)) / 3600
+    more = PROJECTED.format(full=FULL, assignments=len(rows), hours=hours)
     differ = sum(len(row["different"]) for row in rows)
     shown = next((row for row in rows if row["judged_again"]), rows[0])
     log = [
@@ -174,9 +175,8 @@ def semester(folder: Path = records.RESULTS) -> str:
         differ=f"{differ} differ" if differ else "none differs",
         rows="\n".join(map(_of_assignment, rows)),
         noticed="".join(map(_noticed, rows)),
-        minutes=sum(line["seconds"] for line in commands) / 60,
-        used=used / 60,
-        projected=PROJECTED.format(full=FULL, hours=hours) if students < FULL else "",
+        minutes=used / 60,
+        projected=more if students < FULL else "",
         command=record.command,
         date=record.date[:10],
         shown=shown["assignment"],
@@ -185,12 +185,12 @@ def semester(folder: Path = records.RESULTS) -> str:
 
 
 def _seconds_each(row: Row) -> float:
-    """What grading takes a submission, in processor time, without what the command
-    takes that has nobody to grade."""
+    """What grading takes a submission, without what the command takes that has
+    nobody to grade."""
     grading = [
         line for line in row["log"] if line["command"].startswith("course grade")
     ]
-    spent = [line["processor_seconds"] for line in grading]
+    spent = [line["seconds"] for line in grading]
     return float(sum(spent) - len(spent) * min(spent)) / row["submissions"]
 
 
