@@ -29,7 +29,7 @@ from side_by_side import setting
 from course_tools.grading.assignments.mutants import Changes, change, load_cases
 from course_tools.grading.assignments.mutants_page import record_path
 from course_tools.grading.assignments.mutants_run import get_ready, in_processes
-from course_tools.grading.assignments.source import answered, read_source
+from course_tools.grading.assignments.source import answered, parse_source, read_source
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests" / "tools" / "grading"))
@@ -82,14 +82,18 @@ class Work:
 
 
 def recorded(name: str) -> list[tuple[Changes, Marks]]:
-    """The named answers of an assignment, with the marks that are recorded."""
+    """The named answers of an assignment, with the marks that are recorded: of a test
+    that gives a share of its points, no record says which, so its mistakes stay out."""
     kept = json.loads(record_path(name, ROOT).read_text(encoding="utf-8"))
     full, (wrong, right) = kept["points"], load_cases(name, ROOT)
+    cells = parse_source(ROOT / "solutions" / name / f"{name}.py").cells
+    shares = {c.metadata.nbgrader.grade_id for c in cells if "# {checks:" in c.source}
     known = [(one.changes, dict(full)) for one in right]
     for one in wrong:
         fate = kept["wrong"][one.name]
         fails = [*fate["also_fails"], *([one.cell] if fate["says"] else [])]
-        known.append((one.changes, full | dict.fromkeys(fails, 0.0)))
+        if shares.isdisjoint(fails):
+            known.append((one.changes, full | dict.fromkeys(fails, 0.0)))
     return known
 
 
