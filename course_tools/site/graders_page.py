@@ -66,7 +66,7 @@ MENDED = """\
   was mended and judged again: {says}
 """
 COPIED = """\
-- In *{assignment}*, {count} copied, {sizes} of them one text, and disguised it. The
+- In *{assignment}*, {count} copied, in clusters of {sizes}, and disguised it. The
   report names {named}.
 """
 OURS = "course grade"
@@ -208,7 +208,7 @@ def _noticed(row: Row) -> str:
     if copied := row.get("copied"):
         named = [sorted(students) for _, *students in row["clusters"]]
         right = "these clusters and nobody else"
-        sizes = ", ".join(f"{len(members)}" for members in copied)
+        sizes = " and ".join(f"{len(members)}" for members in copied)
         said += COPIED.format(
             assignment=row["assignment"],
             count=sum(map(len, copied)),

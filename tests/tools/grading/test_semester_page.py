@@ -64,7 +64,7 @@ def test_the_page_sums_up_the_term(tmp_path):
     # 120 s of grading that grow with the class, for 12 submissions
     assert "| attention | 12 | 140 | 250.5 | 2, 12.25 | 10.0 |" in told
     assert "was mended and judged again: 9 marks changed." in told
-    assert "4 copied, 2, 2 of them one text" in told
+    assert "4 copied, in clusters of 2 and 2, and disguised it." in told
     assert "The report names these clusters and nobody else." in told
     # 145 s in all; those 120 s are 30 times as many for 300 students
     assert "300 students in 2 assignments would take 1.0 hours" in told
