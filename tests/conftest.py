@@ -18,11 +18,13 @@ from jaxtyping import install_import_hook
 from on_device import OnDevice
 
 # Imported before the hook, hence left out of it: no shapes there, and a million calls
-# to generate a corpus, to look at each character of one or to cut it into pieces.
+# to generate a corpus, to look at each character of one or to cut it into pieces; and
+# functions inside a function, which the hook would compile anew for each cell.
 import course_lib.data
 import course_lib.wordpiece.fast
 import course_lib.wordpiece.normalize
 import course_lib.wordpiece.tokenizer  # noqa: F401
+import course_tools.grading.assignments.withheld  # noqa: F401
 
 install_import_hook(["course_lib", "course_lab", "course_tools"], "beartype.beartype")
 

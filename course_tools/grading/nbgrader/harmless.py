@@ -10,6 +10,7 @@ parser sees more than text in it.
 
 import re
 from collections.abc import Collection
+from functools import partial
 
 from nbformat import NotebookNode
 
@@ -39,14 +40,14 @@ RULES = (
 
 def harmless(source: str, attached: Collection[str] = ()) -> str:
     r"""Change a Markdown text so that it can be shown."""
-
-    def known(found: re.Match[str]) -> str:
-        return found[0] if found[1] in attached else f"attachment{NOTHING}:{found[1]}"
-
-    source = ATTACHED.sub(known, source)
+    source = ATTACHED.sub(partial(_attachment, attached), source)
     for rule, kept in RULES:
         source = rule.sub(kept + NOTHING, source)
     return source
+
+
+def _attachment(attached: Collection[str], found: re.Match[str]) -> str:
+    return found[0] if found[1] in attached else f"attachment{NOTHING}:{found[1]}"
 
 
 def make_harmless(notebook: NotebookNode) -> None:

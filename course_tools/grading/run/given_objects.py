@@ -8,6 +8,7 @@ imports no torch, and the first submission starts the sooner.
 
 import ast
 import contextlib
+import functools
 from typing import Any
 
 IMPORTS = ast.Import | ast.ImportFrom
@@ -67,10 +68,11 @@ def imports_of(source: str) -> str:
     return "\n".join(map(ast.unparse, lines))
 
 
+@functools.cache  # the same cells for each submission
 def defined_names(source: str) -> list[str]:
     """Name what a cell defines at its top level."""
     names: list[str] = []
-    for node in ast.walk(_shallow(parsed(source))):
+    for node in ast.walk(_Shallow().visit(parsed(source))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -81,27 +83,25 @@ def defined_names(source: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name != "*"))
 
 
-def _shallow(tree: ast.Module) -> ast.Module:
-    """The code without the bodies of functions and classes, or comprehensions."""
+class _Shallow(ast.NodeTransformer):
+    """Takes out the bodies of functions and classes, and comprehensions."""
 
-    class Cut(ast.NodeTransformer):
-        def cut(self, node: Any) -> Any:
-            node.body, node.decorator_list = [], []
-            if hasattr(node, "args"):
-                node.args = ast.arguments([], [], None, [], [], None, [])
-            return node
+    def cut(self, node: Any) -> Any:
+        node.body, node.decorator_list = [], []
+        if hasattr(node, "args"):
+            node.args = ast.arguments([], [], None, [], [], None, [])
+        return node
 
-        visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = cut
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = cut
 
-        def drop(self, node: Any) -> Any:
-            return ast.Constant(None)
+    def drop(self, node: Any) -> Any:
+        return ast.Constant(None)
 
-        visit_Lambda = visit_ListComp = visit_SetComp = drop
-        visit_DictComp = visit_GeneratorExp = drop
-
-    return Cut().visit(tree)
+    visit_Lambda = visit_ListComp = visit_SetComp = drop
+    visit_DictComp = visit_GeneratorExp = drop
 
 
+@functools.cache
 def interfaces(instructor: str, released: str) -> dict[str, str]:
     """Find the classes of modules in an answer cell whose ``__init__`` is given."""
     theirs = _module_classes(released)
