@@ -74,18 +74,24 @@ def crowd(name: str, size: int) -> list[Lines]:
     return [lines_of(somebody(name, chance)) for _ in range(size)]
 
 
+@functools.cache
+def copied(name: str, way: str, number: int) -> Lines:
+    """The model answer in a disguise, by one of a few who use it."""
+    chance = random.Random(f"{name}, {way}, {number}")
+    return lines_of(disguised(answers(model(name)), way, chance))
+
+
 def check_class(name: str, size: int, copies: int, how: str) -> None:
     """A class in which some have the model answer, in one disguise or in all: they are
     one cluster, and nobody else is named."""
     chance = random.Random(copies)
     ways = [how] if how in DISGUISES else list(DISGUISES)
     work = {f"student-{n:03}": lines for n, lines in enumerate(crowd(name, size))}
-    copied = chance.sample(sorted(work), copies)
-    for number, who in enumerate(copied):
-        way = ways[number % len(ways)]
-        work[who] = lines_of(disguised(answers(model(name)), way, chance))
+    copying = chance.sample(sorted(work), copies)
+    for number, who in enumerate(copying):
+        work[who] = copied(name, ways[number % len(ways)], number // len(ways) % 5)
     [one] = clusters(work, **known(name))
-    assert (one.students, one.source) == (tuple(sorted(copied)), MODEL)
+    assert (one.students, one.source) == (tuple(sorted(copying)), MODEL)
     assert str(one) == f"{copies} submissions are one text, that of the model answer"
 
 
@@ -95,10 +101,17 @@ def test_of_20_submissions_the_copies_are_found_and_nobody_else(name, copies):
     check_class(name, 20, copies, "each in its turn")
 
 
+WAYS, SHARES = (*DISGUISES, "each in its turn"), (2, 50, 101, 150, 199)
+#: Every disguise in every share of the class, each of either assignment.
+CLASSES = [
+    (TWO[(one + other) % 2], way, share)
+    for one, way in enumerate(WAYS)
+    for other, share in enumerate(SHARES)
+]
+
+
 @whole_only
-@pytest.mark.parametrize("name", TWO)
-@pytest.mark.parametrize("how", [*DISGUISES, "each in its turn"])
-@pytest.mark.parametrize("copies", [2, 50, 101, 150, 199])
+@pytest.mark.parametrize(("name", "how", "copies"), CLASSES)
 def test_of_200_submissions_the_copies_are_found_and_nobody_else(name, how, copies):
     check_class(name, 200, copies, how)
 
