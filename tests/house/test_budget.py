@@ -24,12 +24,13 @@ DATA = "tests/assignments/mutants/"
 
 #: Modules that are longer than they should be, and by how much at most.
 LONGER = {
-    "course_lab/ch01_seq2seq/seq2seq.py": 339,
-    "course_lib/data/grammar.py": 333,
+    "course_lab/ch01_seq2seq/seq2seq.py": 334,
+    "course_lib/data/grammar.py": 301,
     "course_tools/grading/bridge/codec.py": 370,
-    "course_tools/grading/bridge/modules.py": 365,
+    "course_tools/grading/bridge/modules.py": 363,
     "course_tools/grading/bridge/peer.py": 415,
     "course_tools/grading/run/referee.py": 327,
+    "course_tools/cli_grading.py": 330,
 }
 
 
