@@ -96,6 +96,20 @@ WORDS = {
     "half": """def half(numbers):
     import numpy as np
     return np.array(numbers) / 2""",
+    "ranks": """def ranks(scores):
+    order = sorted(range(len(scores)), key=lambda i: -scores[i])
+    result = [0.0] * len(scores)
+    place = 0
+    while place < len(order):
+        last = place
+        here = scores[order[place]]
+        while last + 1 < len(order) and scores[order[last + 1]] == here:
+            last += 1
+        mean = (place + last) / 2 + 1
+        for number in range(place, last + 1):
+            result[order[number]] = mean
+        place = last + 1
+    return result""",
 }
 WORDS_TESTS = {
     "longest-tests": (
@@ -119,6 +133,13 @@ mark""",
     "favourite-tests": (
         1,
         "assert isinstance(favourite, str)\nassert favourite in LINES",
+    ),
+    "ranks-tests": (
+        3,
+        """assert ranks([3, 1, 2]) == [1, 3, 2], "the best is first"
+### BEGIN HIDDEN TESTS
+assert ranks([5, 7, 5]) == [2.5, 1, 2.5], "equal scores share the mean of their ranks"
+### END HIDDEN TESTS""",
     ),
     "half-tests": (
         1.5,
