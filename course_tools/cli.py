@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from course_tools.cli_grading import grading_app, stay_with_the_edition
+from course_tools import cli_grading, cli_marks
 from course_tools.options import argument, flag, in_words, option
 
 app = typer.Typer(
@@ -78,7 +78,7 @@ def release(
 ) -> None:
     """Turn solutions/NAME/NAME.py into the student's notebook
     exercises/NAME/NAME.ipynb."""
-    stay_with_the_edition()
+    cli_grading.stay_with_the_edition()
     from course_tools.grading.assignments.release import assignments
     from course_tools.grading.assignments.release import release as release_assignment
     from course_tools.grading.assignments.source import AssignmentError
@@ -365,7 +365,7 @@ def pretrain(
     typer.echo(card)
 
 
-app.add_typer(grading_app)
+app.add_typer(cli_marks.grading_app)
 
 data_app = typer.Typer(
     help="The data sets: what is in them, where they come from.", no_args_is_help=True
