@@ -513,8 +513,9 @@ def attention_case(draw: Draw, kind: str, B, T, H, N, mask=(), **about) -> Case:
 
 
 def value_cases(draw: Draw) -> Iterator[Case]:
+    shapes = ((3, 2), (2, 5), (5, 3), (1, 7), (7, 1), (4, 3))
     for dtype, name, tolerance in PRECISIONS:
-        for H, N in ((3, 2), (2, 5), (5, 3), (1, 7), (7, 1), (4, 3)):
+        for H, N in shapes[: 6 if dtype == DOUBLE else 2]:
             B, T = draw.sizes(2)
             kind = f"{H} heads of {N} features in {name}"
             about = {"dtype": dtype, "tolerance": tolerance}
@@ -540,7 +541,7 @@ def mask_cases(draw: Draw) -> Iterator[Case]:
         return attention_case(draw, kind, B, T, 2, N, mask, hint=hint, **about)
 
     for dtype, name, tolerance in PRECISIONS:
-        for _ in range(3):
+        for _ in range(2 if dtype == DOUBLE else 1):
             B, T = draw.sizes(2)
             about = {"dtype": dtype, "tolerance": tolerance}
             mask = draw.mask(B, T)
@@ -653,7 +654,7 @@ def layer_cases(draw: Draw) -> Iterator[Case]:
         return Case(kind, (sizes, dtype, hidden, *mask), tolerance=tolerance)
 
     for dtype, name, tolerance in PRECISIONS:
-        for _ in range(2):
+        for _ in range(2 if dtype == DOUBLE else 1):
             B, T, D, inner = draw.sizes(4)
             about = {"dtype": dtype, "tolerance": tolerance}
             kind = f"sizes that all differ, in {name}"
@@ -811,7 +812,7 @@ def model_cases(draw: Draw) -> Iterator[Case]:
             read[:, 1::3] = special
         return Case(kind, (layers, training, read, *mask, *types))
 
-    for layers in (1, 2, 5):
+    for layers in (1, 3):
         B, T = draw.sizes(2)
         kind = f"{layers} layers" if layers > 1 else "one layer"
         yield case(kind, layers, B, T, (draw.mask(B, T),), (ids(B, T, 2),))
@@ -1006,8 +1007,6 @@ def load_cases(draw: Draw) -> Iterator[Case]:
         (torch.float16, SINGLE),
         (torch.bfloat16, DOUBLE),
         (DOUBLE, SINGLE),
-        (DOUBLE, DOUBLE),
-        (SINGLE, SINGLE),
     ):
         kind = f"{str(stored)[6:]} in the file, {str(held)[6:]} in the model"
         yield case(kind, one, heads, held, dtype=stored)
@@ -1062,11 +1061,11 @@ def refused_cases(draw: Draw) -> Iterator[Case]:
         tensors[wanted] = change(tensors[wanted])
         return Case(kind, (sizes, tensors, wanted), hint=hint, gradients=False)
 
-    for name in (every := checkpoint(draw, sizes)):
-        if "query" not in name and "key" not in name:
-            fewer = {other: every[other] for other in every if other != name}
-            args = (sizes, fewer, name)
-            yield Case("a tensor that is missing", args, hint=hint, gradients=False)
+    every = checkpoint(draw, sizes)
+    for name in [name for name in every if "query" not in name and "key" not in name][::4]:
+        fewer = {other: every[other] for other in every if other != name}
+        args = (sizes, fewer, name)
+        yield Case("a tensor that is missing", args, hint=hint, gradients=False)
     args = ({**sizes, "num_hidden_layers": 2}, every, "encoder.layer.1.")
     yield Case("a file with a layer less", args, hint=hint, gradients=False)
     matrix = "encoder.layer.0.intermediate.dense.weight"
@@ -1085,9 +1084,9 @@ def refused_cases(draw: Draw) -> Iterator[Case]:
         "one axis more": lambda tensor: tensor[None],
     }
     names = ["embeddings.position_embeddings.weight", "encoder.layer.0.output.LayerNorm.bias"]
-    for name in (*names, matrix):
-        for kind, change in changes.items():
-            yield case(f"a tensor of {kind}", name, change)
+    for number, (kind, change) in enumerate(changes.items()):
+        yield case(f"a tensor of {kind}", matrix, change)
+        yield case(f"a tensor of {kind}", names[number % 2], change)
 
 
 FAILED = ("the error", "the list of numbers in the model after it")
@@ -1110,7 +1109,7 @@ def agreement_cases(draw: Draw) -> Iterator[Case]:
             (10, 5, 2, 13, 5, 9),
             (4, 1, 12, 9, 3, 5),
             (15, 3, 1, 4, 1, 13),
-        ):
+        )[: 4 if dtype == DOUBLE else 1]:
             sizes = small(hidden_size=D, num_attention_heads=H, num_hidden_layers=L)
             sizes["intermediate_size"] = inner
             tensors = checkpoint(draw, sizes, "bert.", dtype=dtype)
