@@ -35,21 +35,20 @@ def masked_softmax(scores, mask=None, sink=None):
 
 def softmax_shapes(draw: Draw, dtype: torch.dtype, scale: float = 1.0) -> Iterator[tuple]:
     """Scores with a mask of each form, and what is said of it."""
-    for _ in range(2):
-        B, N, T, S = draw.sizes(4)
-        scores = draw.normal(B, N, T, S, dtype=dtype, scale=scale)
-        yield "a mask of their shape", (scores, draw.mask(B, N, T, S))
-        yield "a mask that broadcasts over heads and targets", (scores, draw.mask(B, 1, 1, S))
-        yield "a mask that broadcasts over sentences", (scores[:, 0], draw.mask(1, T, S))
-        yield "a mask of fewer dimensions", (scores[0, 0], draw.mask(S))
-        yield "a mask with one column for all", (scores[0], draw.mask(N, T, 1))
-        yield "one row only", (scores[0, 0, 0], draw.mask(S))
-        yield "one position only", (scores[..., :1], draw.mask(B, 1, 1, 1))
-        yield "one allowed position in each row", (scores[0, 0], draw.mask(T, S, share=0.0))
-        yield "nothing masked", (scores[0, 0], draw.mask(T, S, share=1.0))
-        yield "five dimensions", (scores[None], draw.mask(1, B, 1, T, S))
-        yield "mask None", (scores[0], None)
-        yield "the mask left out", (scores,)
+    B, N, T, S = draw.sizes(4)
+    scores = draw.normal(B, N, T, S, dtype=dtype, scale=scale)
+    yield "a mask of their shape", (scores, draw.mask(B, N, T, S))
+    yield "a mask that broadcasts over heads and targets", (scores, draw.mask(B, 1, 1, S))
+    yield "a mask that broadcasts over sentences", (scores[:, 0], draw.mask(1, T, S))
+    yield "a mask of fewer dimensions", (scores[0, 0], draw.mask(S))
+    yield "a mask with one column for all", (scores[0], draw.mask(N, T, 1))
+    yield "one row only", (scores[0, 0, 0], draw.mask(S))
+    yield "one position only", (scores[..., :1], draw.mask(B, 1, 1, 1))
+    yield "one allowed position in each row", (scores[0, 0], draw.mask(T, S, share=0.0))
+    yield "nothing masked", (scores[0, 0], draw.mask(T, S, share=1.0))
+    yield "five dimensions", (scores[None], draw.mask(1, B, 1, T, S))
+    yield "mask None", (scores[0], None)
+    yield "the mask left out", (scores,)
 
 
 def softmax_rows(draw: Draw) -> Iterator[Case]:
@@ -134,11 +133,11 @@ def additive_cases(draw: Draw, seen: bool = False) -> Iterator[Case]:
         return Case(kind, tuple(made))
 
     for dtype, name in ((DOUBLE, "float64"), (SINGLE, "float32")):
-        for _ in range(10):
+        for _ in range(4):
             yield case(f"sizes that all differ, in {name}", draw.sizes(6), dtype)
     letters = ("sentence", "target", "source position", "feature of a query")
     letters += ("feature of a key", "hidden unit")
-    for _ in range(4):
+    for _ in range(2):
         for place, name in enumerate(letters):
             sizes = draw.sizes(6)
             sizes[place] = 1
@@ -187,7 +186,7 @@ def dot_cases(draw: Draw, sloping: bool = False) -> Iterator[Case]:
         return Case(kind, (*both, *slope), hint=hint, gradients=gradients)
 
     for dtype in (DOUBLE, SINGLE, *HALVES):
-        for _ in range(3):
+        for _ in range(2):
             T, S, D, B, N = draw.sizes(5)
             for lead, words in (
                 ((), "no leading dimension"),
@@ -336,21 +335,20 @@ def decoder_cases(draw: Draw) -> Iterator[Case]:
             args = (state, states, mask, score, combine, output)
             yield Case(f"{said} and {words}", args, given)
 
-    for _ in range(6):
+    for _ in range(3):
         yield from cases("sizes that all differ", draw.sizes(5))
     for sink in (0.0, 0.8, -1.2):
         yield from cases("a sink", draw.sizes(5), sink=sink)
-    for _ in range(2):
-        yield from cases("sizes that all differ, in float32", draw.sizes(5), SINGLE)
-        yield from cases("words that lie far apart", draw.sizes(5), scale=1e3)
-        yield from cases("large padding", draw.sizes(5), padding=1e3)
-        for place, word in enumerate(
-            ("sentence", "source position", "feature", "hidden unit", "word")
-        ):
-            sizes = draw.sizes(5)
-            sizes[place] = 1
-            yield from cases(f"one {word}", sizes)
-        yield from cases("one size for everything", draw.sizes(1) * 5)
+    yield from cases("sizes that all differ, in float32", draw.sizes(5), SINGLE)
+    yield from cases("words that lie far apart", draw.sizes(5), scale=1e3)
+    yield from cases("large padding", draw.sizes(5), padding=1e3)
+    for place, word in enumerate(
+        ("sentence", "source position", "feature", "hidden unit", "word")
+    ):
+        sizes = draw.sizes(5)
+        sizes[place] = 1
+        yield from cases(f"one {word}", sizes)
+    yield from cases("one size for everything", draw.sizes(1) * 5)
 
 
 def decoder_edges(draw: Draw) -> Iterator[Case]:
@@ -544,12 +542,12 @@ FINISHED = "A finished hypothesis stays in the race against all later ones."
 
 
 def beam_cases(draw: Draw) -> Iterator[Case]:
-    for _ in range(8):
+    for _ in range(4):
         kind = "a beam that holds everything"
         yield beam_case(draw, kind, 4, 60, 4, hint=f"{WIDE} {STATE}")
         for beam_size in (1, 2, 3, 5):
             yield beam_case(draw, "a narrow beam", draw.randint(4, 9), beam_size, 6)
-    for _ in range(6):
+    for _ in range(3):
         yield beam_case(draw, "words that are impossible", 6, 3, 5, holes=True)
         yield beam_case(draw, "a state of floats", 5, 3, 5, state=SINGLE)
         yield beam_case(draw, "a state [k]", 5, 3, 5, form=())
@@ -566,7 +564,7 @@ def beam_cases(draw: Draw) -> Iterator[Case]:
 def length_cases(draw: Draw) -> Iterator[Case]:
     kind = "a long sentence"
     yield beam_case(draw, kind, 23, 1, 300, end=-99.0, spread=0.5, hint=UNFINISHED)
-    for _ in range(8):
+    for _ in range(4):
         for alpha in (0.0, 1.0, 2.0):
             V, K = draw.randint(4, 7), draw.randint(2, 4)
             yield beam_case(draw, "another length penalty", V, K, 5, alpha=alpha)
