@@ -37,7 +37,7 @@ class Inputs:
     """Where tables come from, and the folder of the checkpoint."""
 
     source: str | None
-    folder: Path = field(default_factory=lambda: CHECKPOINTS / "mini")
+    folder: Path = field(default_factory=lambda: CHECKPOINTS / "tiny")
 
 
 def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
@@ -82,6 +82,6 @@ STUDY = Study(
     lambda _, source, __: Inputs(source),
     run,
     probe,
-    {"checkpoint": "mini", "task": "stsb"},
+    {"checkpoint": "tiny", "task": "stsb"},
     ("stsb",),
 )

@@ -215,7 +215,8 @@ def probe(study: Study, name: str) -> tuple[Study, Corpus]:
 
 
 def _planned(**settings: Any) -> Recipe:
-    plans: tuple[Plan, ...] = WITH_ADAMW.shortened(0.45).stages
+    plain = WITH_ADAMW.shortened(0.45).trained(precision="float32")
+    plans: tuple[Plan, ...] = plain.stages
     return Recipe(plans).masked(rate=settings.pop("rate", 0.15)).changed(**settings)
 
 

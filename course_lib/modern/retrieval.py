@@ -87,8 +87,9 @@ def sparse_vectors(
     >>> sparse_vectors(logits)  # ln 1.5, 0, ln 3
     tensor([[0.4055, 0.0000, 1.0986]])
     """
-    weights = prediction_logits.relu().log1p()
-    return pool(weights, attention_mask, "max")  # (B, T, V) -> (B, V)
+    # the largest z has the largest logarithm, so only that one is computed
+    largest = pool(prediction_logits, attention_mask, "max")  # (B, T, V) -> (B, V)
+    return largest.relu().log1p()
 
 
 def flops_loss(vectors: Float[Tensor, "B V"]) -> Float[Tensor, ""]:

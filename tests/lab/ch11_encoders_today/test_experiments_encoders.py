@@ -8,7 +8,7 @@ import torch
 
 from course_lab import probes
 from course_lab.ch09_sentence_bert.bm25 import Bm25
-from course_lab.ch11_encoders_today import modern_stories, retrieval_runs
+from course_lab.ch11_encoders_today import modern_stories, retrieval_runs, two_languages
 from course_lab.ch11_encoders_today.modern_stories import CHANGES, WINDOW, Change
 from course_lib.modern.layers import GeGLU
 
@@ -114,6 +114,30 @@ def test_a_cross_encoder_orders_the_first_documents_and_no_others():
     first = found.topk(5, dim=1).indices.sort(dim=1).values
     assert torch.equal(first, kept.sort(dim=1).values)
     assert not torch.equal(found.argsort(dim=1), words.argsort(dim=1))
+
+
+def pairs_of(*texts):
+    return [{"en": english, "fr": french} for english, french in texts]
+
+
+def test_words_find_a_translation_where_both_languages_have_them_and_only_there():
+    known = ("anna sees paris", "anna voit paris"), ("tom eats", "tom mange")
+    test = pairs_of(("the dog", "le chien"), *known)  # of equal ones, the last is first
+    read = two_languages.prepared(pairs_of(*known), test)
+    study = two_languages.STUDIES["translation"]
+    found = study.run(study, "BM25", 0, read)
+    assert found["sentences"] == 3
+    shares = [scores["recall_1"] for scores in found["scores"].values()]
+    assert shares == [pytest.approx(2 / 3)] * 2
+
+
+def test_of_pairs_with_one_french_sentence_one_is_kept_and_long_ones_are_left_out():
+    long = "word " * (two_languages.WORDS + 1)
+    train = pairs_of(("hello", "salut"), ("hi", "salut"), (long, "mot"), ("yes", "oui"))
+    read = two_languages.prepared(train, train[-1:])
+    assert read.train == [("hi", "salut"), ("yes", "oui")]
+    assert read.test == [("yes", "oui")]
+    assert {"hi", "oui"} <= set(read.tokenizer.vocab), "a vocabulary of both languages"
 
 
 @pytest.mark.slow
