@@ -8,7 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-#   # Longer than 400 lines because an assignment is one notebook: eight parts, each with its prose, skeleton and tests.
+#   # Longer than 400 lines because an assignment is one notebook: ten parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: transformer
 #     seconds: 60
@@ -1861,9 +1861,88 @@ print(
 )
 
 # %% [markdown]
-# ## Part 9 · In your own words ({points:explain} points)
+# ## Part 9 · Test what somebody else wrote ({points:check} points)
 #
-# Look at what the last cell printed. Then write at most 200 words:
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# A Transformer is trained with *smoothed* targets (Vaswani et al. 2017, section 5.4): the right word gets less than everything, so that the model does not become too sure of
+# itself. Somebody, or something, wrote `smoothed_loss(logits, targets, smoothing, padding)`. You do not see its code. Write
+# `check_smoothed_loss(implementation)`, which raises an error if an implementation is wrong and returns nothing if it is right.
+# This is what a right one does:
+#
+# * `logits` is a float32 or float64 tensor [B, T, V], `targets` an int64 tensor [B, T] of words from 0 to V - 1, `smoothing` a Python float from 0 to below 1, and `padding`
+#   the number of the word that stands for padding, which may be any. V is at least 3.
+# * A position whose target is `padding` does not count, wherever it stands. What its logits are does not matter for the loss, even if they are `nan`.
+# * At each other position the target is a distribution over words: the right word has $1 - \epsilon$, where $\epsilon$ is the `smoothing`, the padding has 0, and the
+#   $V - 2$ other words share $\epsilon$ in equal parts. The position's loss is the cross-entropy, $-\sum_v p_v \ln q_v$, where $q$ is the softmax of its logits over
+#   all V words, padding included.
+# * It returns the mean over all positions of the batch that count, a tensor without dimensions, of the dtype of `logits`; it is 0 if none counts.
+# * A gradient flows to `logits`, and is that of the formula. Logits of several thousand are legal.
+# * Numbers are as exact as their dtype allows. `logits` and `targets` stay as they are, and an answer depends on no earlier call.
+#
+# For example, logits [[[0., 0., 0., 0.]]], targets [[2]], smoothing 0.1 and padding 0 give $\ln 4 = 1.3863$.
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_smoothed_loss(implementation):
+    """Raise an error if an implementation of `smoothed_loss` is wrong; return nothing if it is right."""
+
+    ### BEGIN SOLUTION
+    def wanted(logits, targets, smoothing, padding):
+        losses = []
+        for row, word in zip(logits.double().flatten(0, -2), targets.flatten().tolist()):
+            if word != padding:
+                shares = [smoothing / (len(row) - 2)] * len(row)
+                shares[padding], shares[word] = 0.0, 1 - smoothing
+                logs = (row - row.max() - (row - row.max()).exp().sum().log()).tolist()
+                losses.append(-sum(s * log for s, log in zip(shares, logs) if s))
+        return sum(losses) / max(1, len(losses))
+
+    def compare(logits, targets, smoothing, padding, near=1e-9):
+        copies = logits.clone(), targets.clone()
+        loss = implementation(logits, targets, smoothing, padding)
+        assert logits.equal(copies[0]) and targets.equal(copies[1])
+        assert loss.dtype == logits.dtype and loss.shape == ()
+        expected = wanted(logits, targets, smoothing, padding)
+        assert abs(loss.item() - expected) <= near * max(1, abs(expected))
+
+    for B, T, V in ((3, 4, 7), (1, 1, 3), (2, 5, 5)):
+        for padding, smoothing in ((0, 0.1), (V - 1, 0.3), (1, 0.0), (V // 2, 0.25)):
+            targets = torch.randint(0, V, (B, T), device=device)
+            logits = 3 * torch.randn(B, T, V, dtype=torch.float64, device=device)
+            compare(logits, targets, smoothing, padding)
+            compare(logits.float(), targets, smoothing, padding, 1e-4)
+    some, words = torch.tensor([[1, 0, 2, 0], [0, 0, 0, 3]], device=device), logits[:, :4]
+    compare(words, some, 0.2, 0)
+    compare(words, 0 * some, 0.2, 0)
+    compare(900 * words, some, 0.2, 0)
+    compare(900 * words.float(), some, 0.2, 0, 1e-4)
+    unknown = torch.where(some[..., None] == 0, math.nan, words)
+    assert implementation(unknown, some, 0.2, 0) == implementation(words, some, 0.2, 0)
+    leaf = words.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(implementation(leaf, some, 0.2, 0), leaf)
+    shares = torch.full_like(words, 0.2 / 3).scatter(2, some[..., None], 0.8)
+    shares[..., 0] = 0.0
+    right = (words.softmax(2) - shares).masked_fill((some == 0)[..., None], 0) / 3
+    assert torch.allclose(slope, right, atol=1e-9)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_smoothed_loss}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_smoothed_loss hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 10 · In your own words ({points:explain} points)
+#
+# Look at what the last cell of Part 8 printed. Then write at most 200 words:
 #
 # 1. Without positions in the source, what does the encoder know about a sentence? Use your numbers, and say which property of
 #    attention makes it so.

@@ -1526,6 +1526,63 @@ GREEDY = [
     ),
 ]
 
+CHECK_OF_EXAMPLES = """def check_smoothed_loss(implementation):
+    logits = torch.tensor([[[0.0, 1.0, 2.0, 4.0], [5.0, 0.0, 3.0, 1.0]]], device=device)
+    loss = implementation(logits, torch.tensor([[3, 1]], device=device), 0.1, 1)
+    logs = logits[0, 0].log_softmax(0)
+    assert abs(loss + 0.9 * logs[3] + 0.05 * (logs[0] + logs[2])) < 1e-4
+    assert implementation(logits.double(), torch.ones(1, 2, device=device).long(), 0.2, 1) == 0
+    more = torch.cat([logits, -logits]), torch.tensor([[3, 1], [2, 3]], device=device)
+    far = more[0] * torch.tensor([1.0, 2.0], device=device)[None, :, None]
+    logs = far.log_softmax(2)
+    own = logs.gather(2, more[1][..., None])[..., 0]
+    each = 0.7 * own + 0.15 * (logs.sum(2) - own - logs[..., 1])
+    assert abs(implementation(far, more[1], 0.3, 1) + each[[0, 1, 1], [0, 0, 1]].mean()) < 1e-3"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    from_the_end = implementation(logits[:, :1], torch.tensor([[3]], device=device), 0.1, 2 - 4)
+    assert abs(from_the_end - implementation(logits[:, :1], torch.tensor([[3]], device=device), 0.1, 2)) < 1e-6"""
+)
+CHECKS = [
+    Mutant(
+        "check_refuses_nothing",
+        "tests nothing",
+        "check-refuses",
+        "passes your check",
+        "visible",
+        {
+            "own-check": "def check_smoothed_loss(implementation):\n    implementation(torch.ones(1, 1, 3), torch.ones(1, 1).long(), 0.1, 0)"
+        },
+    ),
+    Mutant(
+        "check_refuses_everything",
+        "raises an error whatever it is handed",
+        "check-refuses",
+        "Your check refuses a right implementation",
+        "visible",
+        {
+            "own-check": "def check_smoothed_loss(implementation):\n    raise AssertionError('wrong')"
+        },
+    ),
+    Mutant(
+        "check_of_examples",
+        "tries two examples and little else",
+        "check-refuses",
+        "Mistakes of these kinds pass your check: a wrong gradient; changed arguments; memory of earlier calls; number types; padding; small numbers.",
+        "hidden",
+        {"own-check": CHECK_OF_EXAMPLES},
+    ),
+    Mutant(
+        "check_demands_too_much",
+        "demands what the text leaves open",
+        "check-refuses",
+        "refuses a right implementation that is written differently",
+        "hidden",
+        {"own-check": CHECK_OF_TOO_MUCH},
+    ),
+]
+
 MUTANTS = [
     *LOOPS,
     *MATRICES,
@@ -1536,6 +1593,7 @@ MUTANTS = [
     *ENCODER,
     *DECODER,
     *GREEDY,
+    *CHECKS,
 ]
 
 BLOCK_HEAD = """class EncoderBlock(torch.nn.Module):
@@ -1785,6 +1843,50 @@ def merge_heads(heads, dealt=False):
                 "return self.outer(torch.relu(self.inner(hidden)))",
                 "linear = torch.nn.functional.linear\n        hidden = torch.nn.functional.relu(linear(hidden, self.inner.weight, self.inner.bias))\n        return linear(hidden, self.outer.weight, self.outer.bias)",
             ),
+        },
+    ),
+    RightAnswer(
+        "check_by_torch",
+        "compares with torch's cross-entropy of a distribution",
+        {
+            "own-check": """def check_smoothed_loss(implementation):
+    F = torch.nn.functional
+
+    def own(logits, targets, smoothing, padding):
+        keep = targets.flatten() != padding
+        rows, words = logits.flatten(0, 1)[keep].double(), targets.flatten()[keep]
+        if not len(rows):
+            return 0.0 * logits.nan_to_num().sum()
+        wanted = torch.full_like(rows, smoothing / (rows.shape[1] - 2))
+        wanted[:, padding] = 0
+        wanted[torch.arange(len(rows)), words] = 1 - smoothing
+        return F.cross_entropy(rows, wanted)
+
+    cases = [(2, 3, 4, 0), (3, 5, 6, 5), (1, 7, 9, 4), (4, 2, 3, 1), (1, 1, 5, 2)]
+    for number, (B, T, V, padding) in enumerate(cases * 2):
+        for scale in (0.1, 4.0, 3000.0):
+            logits = (scale * torch.randn(B, T, V)).to(device)
+            logits = logits.double() if number % 3 else logits
+            targets = torch.randint(V, (B, T)).to(device)
+            targets[0] = padding if number % 4 == 3 else targets[0]
+            smoothing = (0.0, 0.1, 0.4, 0.9)[number % 4]
+            for leaf in (logits.clone().requires_grad_(), logits):
+                before = leaf.detach().clone(), targets.clone()
+                loss = implementation(leaf, targets, smoothing, padding)
+                assert leaf.detach().equal(before[0]) and targets.equal(before[1])
+                assert loss.dtype == leaf.dtype and loss.dim() == 0
+                wanted = own(leaf, targets, smoothing, padding)
+                near = 1e-9 if leaf.dtype == torch.float64 else 1e-4
+                assert abs(loss.item() - wanted.item()) <= near * max(1.0, abs(wanted.item()))
+                if leaf.requires_grad and (targets != padding).any():
+                    found, right = (torch.autograd.grad(x, leaf)[0] for x in (loss, wanted))
+                    assert (found - right).abs().max() < 1e-5
+    targets = torch.tensor([[2, 1, 2], [2, 2, 0]], device=device)
+    logits = torch.randn(2, 3, 4).to(device)
+    known = implementation(logits, targets, 0.2, 2)
+    logits[targets == 2] = math.nan
+    assert implementation(logits, targets, 0.2, 2) == known
+    assert implementation(logits, targets * 0 + 2, 0.2, 2) == 0"""
         },
     ),
 ]
