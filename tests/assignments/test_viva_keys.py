@@ -21,7 +21,7 @@ from course_tools.grading.viva.viva import FEWEST, Sheets, Viva, viva
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tools" / "grading"))
 
-from viva_class import course_with, wrong_keys  # noqa: E402
+from viva_class import course_with, with_keys, wrong_keys  # noqa: E402
 from walled import need_a_sandbox  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -66,12 +66,13 @@ def test_right_answers_get_three_questions_with_one_answer(handed_in):
 
 def test_plain_python_gives_each_key(handed_in):
     setup = Sheets(load(handed_in.name, ROOT), ROOT).setup
-    beside = ROOT / "exercises" / handed_in.name
+    programs = {}
     for one in handed_in.made:
         there = handed_in.root / "submitted" / one.student / handed_in.name
         notebook = nbformat.read(there / f"{handed_in.name}.ipynb", 4)
-        program = handed_in.root / f"{one.student}.py"
-        assert wrong_keys(notebook, setup, one.questions, program, beside) == ""
+        programs[one.student] = with_keys(notebook, setup, one.questions)
+    beside = ROOT / "exercises" / handed_in.name
+    assert wrong_keys(programs, handed_in.root, beside) == {}
 
 
 def test_a_second_run_writes_the_same(handed_in):
@@ -80,10 +81,15 @@ def test_a_second_run_writes_the_same(handed_in):
 
 
 def test_each_sheet_is_printed_on_one_page(handed_in, browser):
-    page = browser.new_page()
-    for one in handed_in.made:
-        sheets = handed_in.root / "viva" / handed_in.name / "sheets"
-        page.set_content((sheets / f"{one.student}.html").read_text(encoding="utf-8"))
-        printed = page.pdf(prefer_css_page_size=True)
-        assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1, one.student
+    """In the class's file each one begins a page, so that they take as many as there
+    are sheets."""
+    page, sheets = browser.new_page(), handed_in.root / "viva" / handed_in.name
+    of_all = (sheets / "sheets.html").read_text(encoding="utf-8")
+    page.set_content(of_all)
+    printed = page.pdf(prefer_css_page_size=True)
     page.close()
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == len(handed_in.made)
+    for one in handed_in.made:
+        alone = (sheets / "sheets" / f"{one.student}.html").read_text(encoding="utf-8")
+        assert alone.count("<section") == alone.count(one.sheet) == 1
+        assert one.sheet in of_all

@@ -3,7 +3,8 @@ no line and no value of a hidden test.
 
 The answers run once for all tests (`known_answers`); what a kernel would have left of
 each run, at its worst, is written around what it said: the whole cell in its
-traceback, at every hidden line in turn, and every hidden value printed.
+traceback, at every hidden line in turn, and every hidden value printed. What nbgrader
+makes of the cells of all of them it makes in one document.
 """
 
 import html
@@ -19,7 +20,7 @@ import torch
 from known_answers import known_answers, run_known
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
+from nbformat.v4 import new_markdown_cell, new_notebook, new_output
 from nbgrader.converters import GenerateFeedback
 from nbgrader.utils import is_solution
 from whole import first_or_all
@@ -36,6 +37,8 @@ from course_tools.grading.run.judge import judge, page
 
 ROOT = Path(__file__).resolve().parents[2]
 WRONG = 40
+REST = "all others"  # the part of a document that each answer has
+PART = "PART OF "  # begins what one answer has of the document
 
 pytestmark = pytest.mark.slow
 
@@ -78,18 +81,26 @@ def secrets(source: str, seen: str) -> set[str]:
 
 
 def executed(
-    assignment: Assignment, mutant: Mutant, said: str, line: int, prints: str
+    notebook: NotebookNode, mutant: Mutant, said: str, line: int, prints: str
 ) -> tuple[NotebookNode, NotebookNode]:
     """What `nbgrader autograde` has of an answer before its last step; and its cell."""
-    notebook = change(assignment.instructor, mutant.changes)
+    copy = nbformat.from_dict(notebook)
     name, _, message = said.partition(": ")
-    [cell] = [c for c in notebook.cells if c["id"] == mutant.cell]
+    [cell] = [c for c in copy.cells if c["id"] == mutant.cell]
     trace = [f"{name}  Traceback", f"Cell In[7], line {line}\n{cell.source}", said]
     cell.outputs = [
         new_output("stream", name="stdout", text=prints),
         new_output("error", ename=name, evalue=message, traceback=trace),
     ]
-    return notebook, cell
+    return copy, cell
+
+
+def written(value: Any) -> str:
+    """All texts and numbers in a part of a notebook."""
+    if isinstance(value, dict | list):
+        inside = value.values() if isinstance(value, dict) else value
+        return "\n".join(map(written, inside))
+    return str(value)
 
 
 @cache
@@ -98,63 +109,86 @@ def exporter() -> HTMLExporter:
     return HTMLExporter(config=GenerateFeedback().config)
 
 
-def feedback(notebook: NotebookNode) -> str:
-    about = {"notebook": "it", "score": 0, "max_score": 1, "late_penalty": 0}
-    for cell in notebook.cells:
+def feedback(parts: dict[str, list[NotebookNode]]) -> dict[str, str]:
+    """What a reader sees of cells, by the name of the part that they belong to."""
+    cells = []
+    for name, part in parts.items():
+        cells += [new_markdown_cell(f"{PART}{name}"), *part]
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"
         if cell.metadata.get("nbgrader", {}).get("grade"):
             cell.metadata.nbgrader.setdefault("score", 0)
+    about = {"notebook": "it", "score": 0, "max_score": 1, "late_penalty": 0}
+    notebook = new_notebook(cells=cells)
     text = exporter().from_notebook_node(notebook, {"nbgrader": about})[0]
     text = re.sub(r"(?s)<(style|script).*?</\1>|<[^>]*>", "", text)
-    return html.unescape(text)
+    _, *found = html.unescape(text).split(PART)
+    return dict(zip(parts, found, strict=True))
 
 
-def our_page(assignment: Assignment, mutant: Mutant, said: str) -> str:
+@cache
+def loaded(name: str) -> Assignment:
+    return load(name, ROOT)
+
+
+@cache
+def our_page(name: str, failing: str, said: str) -> str:
     """The page of `course grade`, where visible tests pass and a hidden one fails."""
+    assignment = loaded(name)
     points = {
         c.metadata.nbgrader.grade_id: c.metadata.nbgrader for c in assignment.tests
     }
-    most = float(points[mutant.cell].points)
+    most = float(points[failing].points)
     told = {"words": "", "error": "", "printed": "", "earned": most}
-    marks = {mutant.cell: {"earned": 0.0, "tampering": "", "said": said}}
-    ran = Transcript(tests={mutant.cell: told}, marks=marks)
+    marks = {failing: {"earned": 0.0, "tampering": "", "said": said}}
+    ran = Transcript(tests={failing: told}, marks=marks)
     _, found = judge(assignment.released, ran, assignment.instructor)
-    return page(assignment, "ada", found, [])
+    return html.unescape(page(assignment, "ada", found, []))
 
 
 @pytest.mark.parametrize("name", first_or_all(*assignments(ROOT)))
 def test_wrong_answers_get_words_and_no_line_or_value_of_a_hidden_test(name):
-    assignment, outcomes = load(name, ROOT), run_known(name)
+    assignment, outcomes = loaded(name), run_known(name)
     whole = {cell["id"]: cell.source for cell in assignment.instructor.cells}
     released = "\n".join(cell.source for cell in assignment.released.cells)
     mutants = sorted(known_answers(name)[0], key=lambda one: one.caught)[:WRONG]
-    worded = 0
+    worded, parts, hidden = 0, dict[str, list[NotebookNode]](), dict[str, set[str]]()
+
+    def no_secret(of: str, way: str, text: str, line: int = 0) -> None:
+        leaked = {one for one in hidden[of] if one in text}
+        assert not leaked, (of, way, line, leaked)
+
     for mutant in mutants:
         said, source = (
             outcomes[mutant.name].grader[mutant.cell].words,
             whole[mutant.cell],
         )
-        own = change(assignment.instructor, mutant.changes).cells
-        answers = "\n".join(cell.source for cell in own if is_solution(cell))
+        answer = change(assignment.instructor, mutant.changes)
+        answers = "\n".join(cell.source for cell in answer.cells if is_solution(cell))
         # what a visible test says of the student's numbers is no secret
         own_words = said if mutant.caught == "visible" else mutant.words
         secret = secrets(source, f"{released}\n{answers}\n{own_words}")
+        hidden[mutant.name] = secret
         rows = hidden_rows(source)
         lines = [number for number, _ in rows] if mutant.caught == "hidden" else [1]
         prints, message = "\n".join(secret), said.partition(": ")[2]
         told = {line: in_words(source, line, message, released) for line in lines}
-        best = max(lines, key=lambda line: len(told[line]))
-        for line in lines:
-            notebook, cell = executed(assignment, mutant, said, line, prints)
+        # the last one's notebook is looked at whole: of it the others share the rest
+        for line in sorted(lines, key=lambda line: len(told[line])):
+            notebook, cell = executed(answer, mutant, said, line, prints)
             make_fit(notebook)
-            ways = {"autograded": nbformat.writes(notebook, ensure_ascii=False)}
-            if line == best:
-                ways["feedback"] = feedback(notebook)
-            page_text = our_page(assignment, mutant, told[line])
-            ways["our page"] = html.unescape(page_text)
-            for way, text in ways.items():
-                leaked = {one for one in secret if one in text}
-                assert not leaked, (mutant.name, way, line, leaked)
+            no_secret(mutant.name, "autograded", written([cell]), line)
+            page_text = our_page(name, mutant.cell, told[line])
+            no_secret(mutant.name, "our page", page_text, line)
             [words] = [o.evalue for o in cell.outputs if o.output_type == "error"]
             assert FAILS in words if mutant.caught == "hidden" else message in words
-        worded += bool(told[best]) or mutant.caught == "visible"
+        no_secret(mutant.name, "autograded", written(notebook.cells))
+        own = [c for c in notebook.cells if c is cell or c["id"] in mutant.changes]
+        parts[mutant.name] = own
+        rest = [c for c in notebook.cells if c is not cell and not is_solution(c)]
+        parts.setdefault(REST, rest)
+        worded += bool(max(told.values(), key=len)) or mutant.caught == "visible"
+    seen = feedback(parts)
+    for mutant in mutants:
+        no_secret(mutant.name, "feedback", seen[REST] + seen[mutant.name])
     assert worded >= 0.8 * len(mutants), f"{worded} of {len(mutants)} are told in words"

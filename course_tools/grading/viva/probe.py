@@ -50,8 +50,8 @@ def viva_result(call: Any, seed: int, cell: str, ran: list[int]) -> str | None:
         return None
 
     random.seed(seed)
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(seed)
+    if "torch" in sys.modules:  # torch.manual_seed notes who asked, for each GPU
+        sys.modules["torch"].default_generator.manual_seed(seed)
     try:
         sys.settrace(trace)
         value = call()

@@ -1,4 +1,4 @@
-"""What a student gets who pastes: ``python tests/assignments/mutants/pasted.py attention``.
+"""What students get who paste: ``python tests/assignments/mutants/pasted.py attention bert``.
 
 For each answer cell of an assignment the nearest code there is, of the course's library
 (whose text the chapters show), and of torch, stands in the place of the answer, with
@@ -15,6 +15,7 @@ import ast
 import atexit
 import functools
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -929,9 +930,10 @@ def own(cells: Sequence[NotebookNode]) -> list[str]:
 def shares(name: str) -> dict[str, list[tuple[str, float]]]:
     """By answer cell, of each paste where it is from and its share of the points. Call
     it in a fresh process: it forks."""
-    mutants_run.get_ready()
     notebook = read_source(ROOT / "solutions" / name / f"{name}.py")
     pasted = answers(name)
+    # of the marks that the reference would lend to other tests none is looked at
+    mutants_run.run_from_the_start = lambda _: Outcome()  # type: ignore[assignment]
     mutants_run.reached = own_tests  # type: ignore[attr-defined]
     os.chdir(ROOT / "solutions" / name)
     cases = {case: {cell: text} for case, (cell, _, text) in pasted.items()}
@@ -952,9 +954,24 @@ def shares(name: str) -> dict[str, list[tuple[str, float]]]:
     return found
 
 
+def shares_of_all(names: list[str]) -> dict[str, dict[str, list[tuple[str, float]]]]:
+    """The shares of assignments, each in a process of its own, with one torch."""
+    mutants_run.get_ready()
+    fork, found = multiprocessing.get_context("fork"), {}
+    for name in names:
+        receiver, sender = fork.Pipe(duplex=False)
+        process = fork.Process(target=lambda: sender.send(shares(name)))  # noqa: B023
+        process.start()
+        sender.close()
+        found[name] = receiver.recv()
+        process.join()
+    return found
+
+
 if __name__ == "__main__":
     # as `run_cases` does: no GPU, and sets in the same order each time
     settings = {"CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
     if any(os.environ.get(key) != value for key, value in settings.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | settings)
-    print(json.dumps(shares(sys.argv[1]), indent=1))
+    wanted = [name for name in sys.argv[1:] if name != "-v"]
+    print(json.dumps(shares_of_all(wanted), indent=1))
