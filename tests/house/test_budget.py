@@ -30,7 +30,6 @@ LONGER = {
     "course_tools/grading/bridge/modules.py": 363,
     "course_tools/grading/bridge/peer.py": 415,
     "course_tools/grading/run/referee.py": 327,
-    "course_tools/cli_grading.py": 330,
 }
 
 
