@@ -55,7 +55,7 @@ def _apart(text: str, label: str, seed: int) -> Any:
 
 def plain(value: Any) -> Any:
     """What was observed, if all of it is of Python's own exact types: nobody else says
-    then what equals what. (Through JSON it takes ten times as long.)"""
+    then what equals what. Through JSON it takes ten times as long."""
     parts = value.values() if type(value) is dict else value
     if type(value) is dict or type(value) is list:
         if not LEAVES.issuperset(map(type, parts)):
