@@ -20,6 +20,8 @@ LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
 # not.
 AXE_OPTIONS = {"preload": False, "resultTypes": ["violations"]}
 CONTRAST = {"runOnly": ["color-contrast"]}
+#: What the words of FADE_REPEATS' new looks stand in, and what may have words without.
+NEW = "[data-words=true]:not([data-faded=true]), input, select, textarea"
 ALL_BUT_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
 #: Milliseconds until a test that waits for what never comes says so: more than any
 #: machine needs.
@@ -134,22 +136,28 @@ def written(site: Path) -> list[str]:
     return [name for name in pages_of(site) if not name.startswith("_generated/")]
 
 
-def of_every_kind(site: Path) -> list[str]:
-    """Generated pages on which every kind of element occurs that occurs on any
-    generated page.
+def generated(site: Path) -> list[str]:
+    """The pages that code has written."""
+    return sorted(set(pages_of(site)) - set(written(site)))
+
+
+def of_every_kind(site: Path, names: list[str], placed: bool = True) -> list[str]:
+    """Some of these pages, on which every kind of element occurs that occurs on any;
+    `placed` tells kinds apart by what they stand in, too.
 
     Hundreds of pages come from one template; the chosen ones have all that the others
     have, in other words. Small ones are taken first: a browser is done with them
     sooner.
     """
-    kinds: dict[str, set[tuple[str, str, str, str]]] = {}
+    kinds: dict[str, set[tuple[str, ...]]] = {}
     size: dict[str, int] = {}
-    for name in sorted(set(pages_of(site)) - set(written(site))):
+    for name in names:
         parser = _Kinds()
         page = (site / name).read_text(encoding="utf-8")
         text = page.partition("<main")[2].partition("</main>")[0]
         parser.feed(text)
-        kinds[name], size[name] = parser.kinds, len(text)
+        kinds[name] = {kind[0 if placed else 2 :] for kind in parser.kinds}
+        size[name] = len(text)
     chosen: list[str] = []
     missing = set().union(*kinds.values())
     while missing:
@@ -173,7 +181,7 @@ def typeset(page) -> None:
 
 # A code block or formula is told by what it stands in, by whether it has to be
 # scrolled, and by the kinds of its parts.
-HIDE_REPEATS = """seen => {
+DROP_REPEATS = """seen => {
   const known = new Set(seen);
   const kind = part => [part.tagName, part.getAttribute("class"), part.style.color, part.style.background].join(".");
   for (const block of document.querySelectorAll("main .highlight, main mjx-container")) {
@@ -182,22 +190,22 @@ HIDE_REPEATS = """seen => {
     const scrolls = [block, ...block.querySelectorAll("pre")].some(part => part.scrollWidth > part.clientWidth);
     const parts = [block, ...block.querySelectorAll("*")];
     const kinds = parts.map(part => [within, scrolls, kind(part.parentElement), kind(part)].join("|"));
-    if (kinds.every(one => known.has(one))) block.style.display = "none";
+    if (kinds.every(one => known.has(one))) block.remove();
     kinds.forEach(one => known.add(one));
   }
   return [...known];
 }"""  # noqa: E501
 
 
-def hide_repeats(page, seen: set[str]) -> None:
-    """Hide code blocks and formulas that have nothing but kinds of elements seen
+def drop_repeats(page, seen: set[str]) -> None:
+    """Take away code blocks and formulas that have nothing but kinds of elements seen
     before: most of a chapter is such.
 
     To axe each of a block's words is an element with a contrast of its own, and a
     chapter has thousands of them in a dozen colours. What kinds a page adds goes into
     `seen`.
     """
-    seen.update(page.evaluate(HIDE_REPEATS, sorted(seen)))
+    seen.update(page.evaluate(DROP_REPEATS, sorted(seen)))
 
 
 # How well a word can be read depends on its colour, size and weight, and on what is
@@ -214,9 +222,10 @@ FADE_REPEATS = """([seen, leftOut]) => {
     under.set(part, [under.get(part.parentElement), painted].filter(Boolean).join("|"));
     if (style.visibility !== "visible" && !("faded" in part.dataset)) continue;
     const written = [...part.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
-    const seeable = written && part.getClientRects().length && !(leftOut && part.closest(leftOut));
+    const seeable = written && part.getClientRects().length > 0 && !(leftOut && part.closest(leftOut));
     const word = [style.color, style.fontSize, style.fontWeight, kind(part.parentElement), kind(part), under.get(part)];
     looks.set(part, seeable && !painted ? word.join("|") : null);
+    part.dataset.words = seeable;
   }
   for (const [part, look] of looks) {
     part.dataset.faded = known.has(look);
@@ -227,38 +236,52 @@ FADE_REPEATS = """([seen, leftOut]) => {
 }"""  # noqa: E501
 
 
-def fade_repeats(page, seen: set[str], leave_out: str | None = None) -> None:
-    """Make invisible, in its place, each element whose words look like some of the set
-    `seen`; add the others to it.
+def faint(page, seen: set[str], leave_out: str | None = None) -> list[str]:
+    """Say which words can hardly be read, in each look that is not in the set `seen`;
+    add these to it.
 
-    Axe compares the colours of what is visible, element by element: most of its time,
-    and the words of a page differ in little of what it looks at. What paints a
-    background stays, for the words on it. What axe is to leave out is no reason to hide
-    its like elsewhere.
+    Axe compares colours element by element: most of its time, and the words of a page
+    differ in little of what it looks at. So what has no new look is made invisible in
+    its place, and axe is shown the rest. What paints a background stays, for the words
+    on it. What axe is to leave out is no reason to hide its like elsewhere.
     """
     seen.update(page.evaluate(FADE_REPEATS, [sorted(seen), leave_out]))
+    if not page.locator(NEW).count():
+        return []
+    return serious_violations(page, leave_out, CONTRAST, NEW)
+
+
+def run_axe(page, context: dict[str, object], options: dict[str, object]) -> list[dict]:
+    """What axe finds on the page, which it is loaded into once."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(Axe().axe_script)
+    return page.evaluate(
+        "async ([context, options]) => (await axe.run(context, options)).violations",
+        [{"include": [["html"]]} | context, AXE_OPTIONS | options],
+    )
 
 
 def serious_violations(
-    page, leave_out: str | None = None, which: dict[str, object] | None = None
+    page,
+    leave_out: str | None = None,
+    which: dict[str, object] | None = None,
+    only: str | None = None,
 ) -> list[str]:
     """Say what axe finds on a page that keeps a reader from using it, once its colours
     have stopped changing.
 
-    A part of the page can be left out (a selector), and only some of axe's rules asked:
-    CONTRAST, or ALL_BUT_CONTRAST.
+    A part of the page can be left out, or alone be looked at (selectors), and only some
+    of axe's rules asked: CONTRAST, or ALL_BUT_CONTRAST.
     """
     page.evaluate(
         "Promise.allSettled(document.getAnimations().map(animation =>"
         " animation.finished))"
     )
-    context = {"exclude": [[leave_out]]} if leave_out else None
-    options = AXE_OPTIONS | (which or {})
+    context = {"exclude": [[leave_out]]} if leave_out else {}
+    context |= {"include": [[only]]} if only else {}
     return [
         f"{violation['help']}: {node['html'][:120]}"
-        for violation in (
-            Axe().run(page, context=context, options=options).response["violations"]
-        )
+        for violation in run_axe(page, context, which or {})
         if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"]
     ]
@@ -269,19 +292,15 @@ def violations(page, leave_out: Sequence[str] = ()) -> list[tuple[str, str]]:
 
     Colours of the parts that are left out (selectors) are not judged; all else is.
     """
-    found = []
-    for which, context in (
-        (ALL_BUT_CONTRAST, None),
-        (CONTRAST, {"exclude": [[part] for part in leave_out]}),
-    ):
-        options = AXE_OPTIONS | which
-        response = Axe().run(page, context=context, options=options).response
-        found += [
-            (violation["id"], node["html"][:120])
-            for violation in response["violations"]
-            for node in violation["nodes"]
-        ]
-    return found
+    return [
+        (violation["id"], node["html"][:120])
+        for which, context in (
+            (ALL_BUT_CONTRAST, {}),
+            (CONTRAST, {"exclude": [[part] for part in leave_out]}),
+        )
+        for violation in run_axe(page, context, which)
+        for node in violation["nodes"]
+    ]
 
 
 def lay_out_book(root: Path, cells: str) -> None:
