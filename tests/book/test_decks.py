@@ -4,9 +4,8 @@ operated."""
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
-from pages import AXE_OPTIONS, quiet_page
+from pages import ALL_BUT_CONTRAST, faint, quiet_page, run_axe
 from places import BOOK, ROOT
 from whole import first_or_all, whole_only
 
@@ -76,70 +75,92 @@ def test_each_chapter_has_a_deck():
     assert {name for name in chapters if not name.endswith("-lab")} == set(DECKS)
 
 
-@pytest.mark.parametrize("name", DECKS)
-def test_a_deck_is_a_lecture_long_and_no_slide_is_full_of_prose(site, name):
+def test_a_deck_is_a_lecture_long_and_no_slide_is_full_of_prose(site):
     """The build fails where a label does not exist; here each slide has what it
     asked for."""
-    found = slides(site, name)
-    assert len(found) in SLIDES
-    asked = {slide["data-minutes"] for slide in found if slide.select(".question")}
-    assert asked <= {"5"}, "the plans for teaching give a question five minutes"
-    full = {slide.h2.text: words(slide) for slide in found[1:] if words(slide) > WORDS}
-    assert full == {}
-    silent = [
-        slide.h2.text
-        for slide in found[2:]
-        if slide.footer.a and not slide.select_one(".notes").text.strip()
-    ]
-    assert silent == [], "without notes"
-    bare = [slide.h2.text for slide in found[1:] if not slide.select(".text, .fit")]
-    assert bare == []
+    faults = []
+    for name in DECKS:
+        found = slides(site, name)
+        if len(found) not in SLIDES:
+            faults.append(f"{name} has {len(found)} slides")
+        asked = {slide["data-minutes"] for slide in found if slide.select(".question")}
+        if asked - {"5"}:  # what the plans for teaching give a question
+            faults.append(f"{name} has questions of {sorted(asked)} minutes")
+        for number, slide in enumerate(found[1:], 2):
+            told = f"{name}, {slide.h2.text}"
+            if words(slide) > WORDS:
+                faults.append(f"{told} has {words(slide)} words")
+            notes = slide.select_one(".notes")
+            if number > 2 and slide.footer.a and not notes.text.strip():
+                faults.append(f"{told} has no notes")
+            if not slide.select(".text, .fit"):
+                faults.append(f"{told} is bare")
+    assert faults == []
 
 
-@pytest.mark.parametrize("name", DECKS)
-def test_all_that_a_slide_loads_or_links_to_is_in_the_site(site, name):
-    page = (site / FOLDER / f"{name}.html").read_text(encoding="utf-8")
-    linked = re.findall(r'(?:href|src)="([^"#]+)(?:#([^"]+))?"', page)
-    local = {(file, label) for file, label in linked if ":" not in file}
-    missing = [file for file, _ in local if not (site / FOLDER / file).is_file()]
-    own = [label for file, label in local if file == f"../{name}.html" and label]
-    ids = set(re.findall(r'id="([^"]+)"', (site / f"{name}.html").read_text("utf-8")))
-    assert (missing, set(own) - ids) == ([], set())
-    assert len(own) > len(slides(site, name)) / 2, "most slides say where they are from"
+def test_all_that_a_slide_loads_or_links_to_is_in_the_site(site):
+    faults = []
+    for name in DECKS:
+        page = (site / FOLDER / f"{name}.html").read_text(encoding="utf-8")
+        linked = re.findall(r'(?:href|src)="([^"#]+)(?:#([^"]+))?"', page)
+        local = {(file, label) for file, label in linked if ":" not in file}
+        own = [label for file, label in local if file == f"../{name}.html" and label]
+        text = (site / f"{name}.html").read_text(encoding="utf-8")
+        gone = [file for file, _ in local if not (site / FOLDER / file).is_file()]
+        gone += set(own) - set(re.findall(r'id="([^"]+)"', text))
+        faults += [f"{name} leads to {place}" for place in gone]
+        if len(own) <= len(slides(site, name)) / 2:
+            faults.append(f"few slides of {name} say where they are from")
+    assert faults == []
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("name", [*first_or_all(*DECKS), "index"])
-def test_nothing_is_cut_off_or_too_small_at_1280_by_720(browser, site, name):
-    """Each slide, from disk, without a network."""
-    faults = {}
-    with quiet_page(browser, viewport={"width": 1280, "height": 720}) as page:
-        open_deck(page, site, name)
-        for number in range(1, len(slides(site, name)) + 1):
-            show(page, number)
-            unveil(page)
-            if found := page.evaluate(FAULTS, SMALLEST):
-                faults[number] = found
-    assert faults == {}
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", first_or_all(*DECKS))
-def test_axe_finds_nothing_on_a_slide_a_step_an_answer_or_the_controls(
-    browser, site, name
-):
-    """Of moderate impact or more. The deck as printed has each step."""
+def ugly(page, site, name: str) -> list[str]:
+    """What is cut off or too small on each slide of the deck that is open."""
     found = []
+    for number in range(1, len(slides(site, name)) + 1):
+        show(page, number)
+        unveil(page)
+        faults = page.evaluate(FAULTS, SMALLEST)
+        found += [f"slide {number}: {fault}" for fault in faults]
+    return found
+
+
+def barred(page, looks: set[str]) -> list[str]:
+    """What axe finds, of moderate impact or more, and of colours in each new look."""
+    return faint(page, looks) + [
+        f"{violation['help']}: {node['html'][:99]}"
+        for violation in run_axe(page, {}, ALL_BUT_CONTRAST)
+        if violation["impact"] != "minor"
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.browser
+def test_all_can_be_seen_and_used_at_1280_by_720_and_printed_step_by_step(
+    browser, site
+):
+    """From disk, without a network: each slide, what axe says of a slide and the
+    controls, and of the deck as printed, which has each step and each answer."""
+    found, looks = {}, set()
     with quiet_page(browser, viewport={"width": 1280, "height": 720}) as page:
-        for search in ("", "?print-pdf"):
-            open_deck(page, site, name, search)
-            for violation in (
-                Axe().run(page, options=AXE_OPTIONS).response["violations"]
-            ):
-                if violation["impact"] != "minor":
-                    parts = [node["html"][:99] for node in violation["nodes"]]
-                    found.append((violation["help"], parts[:3]))
-    assert found == []
+        open_deck(page, site, "index")
+        found["index"] = ugly(page, site, "index")
+        for name in first_or_all(*DECKS):
+            open_deck(page, site, name)
+            wrong = ugly(page, site, name)
+            show(page, 1)
+            wrong += barred(page, looks)
+            open_deck(page, site, name, "?print-pdf")
+            printed = page.pdf(prefer_css_page_size=True, print_background=True)
+            count = len(re.findall(rb"/Type\s*/Page\b(?!s)", printed))
+            pages = sum(
+                max(1, len(x.select(".stepper-step")), 2 * len(x.select(".question")))
+                for x in slides(site, name)
+            )
+            if count != pages:
+                wrong.append(f"{count} printed pages, not {pages}")
+            found[name] = wrong + barred(page, looks)
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 @pytest.mark.browser
@@ -223,21 +244,6 @@ def test_the_speakers_window_shows_the_notes_and_turns_with_the_slides(browser, 
         assert notes.locator(".panel .next").inner_text().startswith(told)
         notes.keyboard.press("ArrowRight")
         page.wait_for_function("location.hash === '#4'")
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", first_or_all(*DECKS))
-def test_a_deck_is_printed_with_a_page_for_each_step_and_each_answer(
-    browser, site, name
-):
-    pages = sum(
-        max(1, len(one.select(".stepper-step")), 2 * len(one.select(".question")))
-        for one in slides(site, name)
-    )
-    with quiet_page(browser) as page:
-        open_deck(page, site, name, "?print-pdf")
-        printed = page.pdf(prefer_css_page_size=True, print_background=True)
-    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) == pages
 
 
 @whole_only
