@@ -23,6 +23,7 @@ from whole import first_or_all
 from course_tools.grading.assignments.editions import EDITION
 from course_tools.grading.reports.class_report import page as class_report
 from course_tools.grading.reports.copies import Cluster, Copies
+from course_tools.grading.run.assignment import Assignment
 from course_tools.grading.run.judge import Mark
 from course_tools.grading.run.judge import page as feedback
 
@@ -33,9 +34,10 @@ NOT_OURS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")
 KNOWN = {"bert": {"empty-table-header"}}
 LONG = "transposed_scores_of_" * 12
 pytestmark = [pytest.mark.browser]
+EMPTY = nbformat.v4.new_notebook()
 DOCUMENTS = {
     "feedback": feedback(
-        "attention",
+        Assignment("attention", EMPTY, EMPTY, {}, ""),
         "zoë <b>",
         [
             Mark("rows", 3.0, 3.0),
@@ -44,7 +46,9 @@ DOCUMENTS = {
         ],
         ["Handed in late: 2 days.", "A test was put back."],
     ),
-    "feedback without a note": feedback("bert", "bo", [Mark("one", 1.0, 1.0)], []),
+    "feedback without a note": feedback(
+        Assignment("bert", EMPTY, EMPTY, {}, ""), "bo", [Mark("one", 1.0, 1.0)], []
+    ),
     "report": class_report(
         "attention",
         {
