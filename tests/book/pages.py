@@ -78,7 +78,7 @@ def quiet_page(browser, **settings) -> Iterator[object]:
         yield page
     finally:
         context.close()
-    assert faults == []
+    assert faults == [], "\n".join(faults)
 
 
 @contextmanager

@@ -127,12 +127,13 @@ def ugly(page, site, name: str) -> list[str]:
 
 def barred(page, looks: set[str]) -> list[str]:
     """What axe finds, of moderate impact or more, and of colours in each new look."""
-    return faint(page, looks) + [
+    found = run_axe(page, {}, ALL_BUT_CONTRAST)  # before words are made invisible
+    return [
         f"{violation['help']}: {node['html'][:99]}"
-        for violation in run_axe(page, {}, ALL_BUT_CONTRAST)
+        for violation in found
         if violation["impact"] != "minor"
         for node in violation["nodes"]
-    ]
+    ] + faint(page, looks)
 
 
 @pytest.mark.browser
