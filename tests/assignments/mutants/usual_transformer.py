@@ -212,3 +212,48 @@ def greedy_decode(model, source, lengths, bos, eos, max_length):
             row = row[: row.index(eos)]
         results.append(row)
     return results
+
+
+# %% own-check
+def check_smoothed_loss(implementation):
+    generator = torch.Generator().manual_seed(3)
+    for padding in [0, 2, 5]:
+        for smoothing in [0.0, 0.1, 0.4]:
+            B, T, V = 2, 5, 6
+            logits = torch.randn(B, T, V, generator=generator, dtype=torch.float64)
+            targets = torch.randint(0, V, (B, T), generator=generator)
+            targets[0, -1] = padding
+            targets[1, -2:] = padding
+            logits_before = logits.clone()
+            targets_before = targets.clone()
+            result = implementation(logits, targets, smoothing, padding)
+            log_probs = torch.log_softmax(logits, dim=-1)
+            total = 0.0
+            count = 0
+            for b in range(B):
+                for t in range(T):
+                    if targets[b, t] == padding:
+                        continue
+                    count += 1
+                    for v in range(V):
+                        if v == padding:
+                            p = 0.0
+                        elif v == targets[b, t]:
+                            p = 1 - smoothing
+                        else:
+                            p = smoothing / (V - 2)
+                        total -= p * log_probs[b, t, v].item()
+            if abs(result.item() - total / count) > 1e-8:
+                raise AssertionError("the loss is wrong")
+            if not torch.equal(logits, logits_before):
+                raise AssertionError("the logits were changed")
+            if not torch.equal(targets, targets_before):
+                raise AssertionError("the targets were changed")
+    all_padding = torch.full((2, 3), 1)
+    logits = torch.randn(2, 3, 4, generator=generator)
+    if implementation(logits, all_padding, 0.1, 1).item() != 0:
+        raise AssertionError("padding alone must give 0")
+    large = torch.tensor([[[1000.0, 0.0, -1000.0]]])
+    result = implementation(large, torch.tensor([[0]]), 0.0, 2)
+    if not torch.isfinite(result):
+        raise AssertionError("large scores must not overflow")

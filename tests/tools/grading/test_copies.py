@@ -148,7 +148,8 @@ def test_a_fellow_s_text_is_a_cluster_of_its_own_and_most_telling_lines_come_fir
 
 def test_who_copies_most_answers_and_writes_the_rest_is_named_with_the_share():
     own, copied = usual("transformer"), answers(model("transformer"))
-    mixed = copied | {cell: own[cell] for cell in ("by-loops", "masks", "norm")}
+    written = ("by-loops", "masks", "norm", "search")
+    mixed = copied | {cell: own[cell] for cell in written}
     [one] = found("transformer", {"ada": mixed})
     assert str(one) == (
         "1 submission is in large part one text, that of the model answer"
