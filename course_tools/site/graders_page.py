@@ -89,14 +89,16 @@ NAMES = {
 }
 
 
+UNRECORDED = (
+    "Nobody has recorded {what} yet. `python benchmarks/{program}.py --record` does it"
+    " on a machine that is otherwise idle.\n"
+)
+
+
 def throughput(folder: Path = records.RESULTS) -> str:
     """Write how many seconds a submission takes, or how to find out."""
     if not (folder / f"{THROUGHPUT}.json").is_file():
-        return (
-            "Nobody has recorded yet how fast that is."
-            " `python benchmarks/grading.py --record` does it on a machine that is"
-            " otherwise idle.\n"
-        )
+        return UNRECORDED.format(what="how fast that is", program="grading")
     record = records.load(THROUGHPUT, folder)
     (result,) = record.results
     agree = "All three gave the same marks"
@@ -115,9 +117,8 @@ def throughput(folder: Path = records.RESULTS) -> str:
 def red_team(folder: Path = records.RESULTS) -> str:
     """Write how many attacks did what, and those that fool stock nbgrader."""
     if not (folder / f"{RED_TEAM}.json").is_file():
-        return (
-            "Nobody has recorded yet what attacks get from stock nbgrader."
-            " `python benchmarks/red_team.py --record` does it.\n"
+        return UNRECORDED.format(
+            what="what attacks get from stock nbgrader", program="red_team"
         )
     record = records.load(RED_TEAM, folder)
     of: dict[str, list[Row]] = {}
@@ -146,10 +147,7 @@ def red_team(folder: Path = records.RESULTS) -> str:
 def semester(folder: Path = records.RESULTS) -> str:
     """Write how a whole term went, and the log of one of its assignments."""
     if not (folder / f"{SEMESTER}.json").is_file():
-        return (
-            "Nobody has recorded a term yet."
-            " `python benchmarks/semester.py --record` does it.\n"
-        )
+        return UNRECORDED.format(what="a term", program="semester")
     record = records.load(SEMESTER, folder)
     rows: list[Row] = record.results
     students = record.configuration["students"]

@@ -61,6 +61,48 @@ class RightAnswer:
     changes: Changes
 
 
+def wrong_checks(
+    function: str, call: str, passing: str, examples: str, too_much: str
+) -> list[Mutant]:
+    """List the mistakes that people make in a check of a function, the same in each
+    assignment: a call and no test, an error in any case, a few ``examples``, which
+    mistakes of the kinds ``passing`` pass, and ``too_much`` asked for."""
+    head = f"def check_{function}(implementation):\n    "
+    rows = [
+        ("refuses_nothing", "tests nothing", "passes your check", head + call),
+        (
+            "refuses_everything",
+            "raises an error whatever it is handed",
+            "Your check refuses a right implementation",
+            f"{head}raise AssertionError('wrong')",
+        ),
+        (
+            "of_examples",
+            "tries an example or two and little else",
+            f"Mistakes of these kinds pass your check: {passing}.",
+            examples,
+        ),
+        (
+            "demands_too_much",
+            "demands what the text leaves open",
+            "refuses a right implementation that is written differently",
+            too_much,
+        ),
+    ]
+    seen = ("visible", "visible", "hidden", "hidden")
+    return [
+        Mutant(
+            f"check_{name}",
+            mistake,
+            "check-refuses",
+            words,
+            caught,
+            {"own-check": text},
+        )
+        for (name, mistake, words, text), caught in zip(rows, seen, strict=True)
+    ]
+
+
 @dataclass
 class Mark:
     """What one graded cell gave, and what it said."""

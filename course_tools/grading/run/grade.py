@@ -25,7 +25,7 @@ from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.collect.intake import NOBODY, Collected, Submission, collect
 from course_tools.grading.collect.late import Late, LateWork
-from course_tools.grading.run.assignment import CannotGrade, load
+from course_tools.grading.run.assignment import CannotGrade
 from course_tools.grading.run.class_run import Elsewhere, on_what_it_asks_for, run_class
 from course_tools.grading.run.execute import Steps, Transcript, environment
 from course_tools.grading.run.judge import Mark, page
@@ -93,7 +93,7 @@ class Cohort:
     ) -> None:
         courses = course_of(root, submitted)
         told = feedback or courses.config.GiveBack.get("feedback", "words")
-        one = load_notebook(name, notebook, root) if notebook else load(name, root)
+        one = load_notebook(name, notebook, root)
         self.assignment, self.root = replace(one, feedback=told), root
         self.folder = root / courses.submitted_directory
         if not self.folder.is_dir():

@@ -17,7 +17,13 @@ from nbgrader.utils import find_all_files, is_locked, is_solution
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.check_structure import by_name, grade_id
 from course_tools.grading.check.notebook_files import CannotCheck, read_notebook
-from course_tools.grading.run.assignment import Assignment, CannotGrade, is_ours, made
+from course_tools.grading.run.assignment import (
+    Assignment,
+    CannotGrade,
+    is_ours,
+    load,
+    made,
+)
 
 
 def notebooks(name: str, root: Path) -> list[str]:
@@ -49,7 +55,10 @@ def notebook_of(name: str, question: str, root: Path) -> str:
 
 
 def load_notebook(name: str, notebook: str, root: Path) -> Assignment:
-    """Read one notebook of an assignment as the grader needs it."""
+    """Read one notebook of an assignment as the grader needs it; without a name, the
+    only one of an assignment of ours."""
+    if not notebook:
+        return load(name, root)
     courses = CourseDirectory(config=course_settings(root))
     release = _place(courses, courses.release_directory, name)
     source = _place(courses, courses.source_directory, name) / f"{notebook}.ipynb"

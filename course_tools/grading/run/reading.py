@@ -6,7 +6,6 @@ and comes out the same way; no object made of it leaves the child in which these
 
 import json
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -45,12 +44,10 @@ MOST_FINGERPRINTS = 2_000
 def reader_of(assignment: Assignment, bounds: Bounds = BOUNDS) -> Reader:
     """A reader that knows an assignment: it prepares, judges and judges again."""
     # Before it is forked, what is made at its first use, such as nbformat's compiled
-    # schema: each child would make it for its one submission. What may be wrong with
-    # the released notebook is said of each that was made from it.
-    with suppress(Exception):
-        released = json.dumps(assignment.released)
-        first = prepared(assignment, released, assignment.name)
-        judged(assignment, "", first["notebook"], asdict(Transcript()), [])
+    # schema: each child would make it for its one submission.
+    released = json.dumps(assignment.released)
+    first = prepared(assignment, released, assignment.name)
+    judged(assignment, "", first["notebook"], asdict(Transcript()), [])
     functions = (prepared, judged, judged_again)
     known = {function.__name__: partial(function, assignment) for function in functions}
     return Reader(known, bounds)

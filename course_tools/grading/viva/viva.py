@@ -26,7 +26,7 @@ from nbgrader.utils import is_grade
 
 from course_lib.files import write_whole
 from course_tools.grading.collect.intake import Submission, collect
-from course_tools.grading.run.assignment import Assignment, CannotGrade, load
+from course_tools.grading.run.assignment import Assignment, CannotGrade
 from course_tools.grading.run.class_run import MANY
 from course_tools.grading.run.execute import Round, Steps, execute
 from course_tools.grading.run.given_objects import parsed
@@ -146,7 +146,7 @@ def viva(
     notebook: str = "",
 ) -> Iterator[Viva]:
     """Write a sheet and a key for every submission, and all of each in one file."""
-    assignment = load_notebook(name, notebook, root) if notebook else load(name, root)
+    assignment = load_notebook(name, notebook, root)
     title, made = assignment.title, list[Viva]()
     sheets = Sheets(assignment, root)
     if notebook and not sheets.calls:

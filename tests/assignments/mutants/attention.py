@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 SOFTMAX_LINE = 'torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)'
 STEP = ("decoder-step-prediction", "decoder-step-padding")
@@ -812,44 +812,13 @@ CHECK_OF_TOO_MUCH = (
     implementation(leaf, torch.ones(1, 3, device=device) > 0)[0].sum().backward()
     assert leaf.grad.all(), 'a gradient must reach weights of 0, too'"""
 )
-CHECKS = [
-    Mutant(
-        "check_refuses_nothing",
-        "tests nothing",
-        "check-refuses",
-        "passes your check",
-        "visible",
-        {
-            "own-check": "def check_focus(implementation):\n    implementation(torch.ones(1, 1, 1, device=device), torch.ones(1, 1, device=device) > 0)"
-        },
-    ),
-    Mutant(
-        "check_refuses_everything",
-        "raises an error whatever it is handed",
-        "check-refuses",
-        "Your check refuses a right implementation",
-        "visible",
-        {
-            "own-check": "def check_focus(implementation):\n    raise AssertionError('wrong')"
-        },
-    ),
-    Mutant(
-        "check_of_examples",
-        "tries the example and little else",
-        "check-refuses",
-        "Mistakes of these kinds pass your check: a wrong gradient; changed arguments; counting; memory of earlier calls; number types; padding; small numbers; the formula; ties.",
-        "hidden",
-        {"own-check": CHECK_OF_EXAMPLES},
-    ),
-    Mutant(
-        "check_demands_too_much",
-        "demands what the text leaves open",
-        "check-refuses",
-        "refuses a right implementation that is written differently",
-        "hidden",
-        {"own-check": CHECK_OF_TOO_MUCH},
-    ),
-]
+CHECKS = wrong_checks(
+    "focus",
+    "implementation(torch.ones(1, 1, 1, device=device), torch.ones(1, 1, device=device) > 0)",
+    "a wrong gradient; changed arguments; counting; memory of earlier calls; number types; padding; small numbers; the formula; ties",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
 
 MUTANTS = [
     *MASKED_SOFTMAX,

@@ -6,7 +6,7 @@ do not read it through.
 
 from collections.abc import Callable
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 # who notices first: the student, or the grader
 SEEN, HIDDEN = "visible", "hidden"
@@ -1598,42 +1598,13 @@ CHECK_OF_TOO_MUCH = (
     except ValueError as error:
         assert 'a row' in str(error)"""
 )
-CHECKS = [
-    Mutant(
-        "check_refuses_nothing",
-        "tests nothing",
-        "check-refuses",
-        "passes your check",
-        "visible",
-        {"own-check": "def check_join(implementation):\n    implementation([1], 2)"},
-    ),
-    Mutant(
-        "check_refuses_everything",
-        "raises an error whatever it is handed",
-        "check-refuses",
-        "Your check refuses a right implementation",
-        "visible",
-        {
-            "own-check": "def check_join(implementation):\n    raise AssertionError('wrong')"
-        },
-    ),
-    Mutant(
-        "check_of_examples",
-        "tries the example and little else",
-        "check-refuses",
-        "Mistakes of these kinds pass your check: a tight fit; changed arguments; empty input; errors that are not raised; number types; the order.",
-        "hidden",
-        {"own-check": CHECK_OF_EXAMPLES},
-    ),
-    Mutant(
-        "check_demands_too_much",
-        "demands what the text leaves open",
-        "check-refuses",
-        "refuses a right implementation that is written differently",
-        "hidden",
-        {"own-check": CHECK_OF_TOO_MUCH},
-    ),
-]
+CHECKS = wrong_checks(
+    "join",
+    "implementation([1], 2)",
+    "a tight fit; changed arguments; empty input; errors that are not raised; number types; the order",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
 
 MUTANTS = [*ROTARY, *DISTANCE, *GATES, *MASKS, *CONTRAST, *LORA, *MERGE, *NDCG, *CHECKS]
 

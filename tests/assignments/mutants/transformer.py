@@ -6,7 +6,7 @@ that the student has refuse it already; "hidden" that only the grader's do. A mi
 because it is a catalogue: look an entry up, do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 TRANSLATION = "greedy-translation"
 
@@ -1544,44 +1544,13 @@ CHECK_OF_TOO_MUCH = (
     from_the_end = implementation(logits[:, :1], torch.tensor([[3]], device=device), 0.1, 2 - 4)
     assert abs(from_the_end - implementation(logits[:, :1], torch.tensor([[3]], device=device), 0.1, 2)) < 1e-6"""
 )
-CHECKS = [
-    Mutant(
-        "check_refuses_nothing",
-        "tests nothing",
-        "check-refuses",
-        "passes your check",
-        "visible",
-        {
-            "own-check": "def check_smoothed_loss(implementation):\n    implementation(torch.ones(1, 1, 3), torch.ones(1, 1).long(), 0.1, 0)"
-        },
-    ),
-    Mutant(
-        "check_refuses_everything",
-        "raises an error whatever it is handed",
-        "check-refuses",
-        "Your check refuses a right implementation",
-        "visible",
-        {
-            "own-check": "def check_smoothed_loss(implementation):\n    raise AssertionError('wrong')"
-        },
-    ),
-    Mutant(
-        "check_of_examples",
-        "tries two examples and little else",
-        "check-refuses",
-        "Mistakes of these kinds pass your check: a wrong gradient; changed arguments; memory of earlier calls; number types; padding; small numbers.",
-        "hidden",
-        {"own-check": CHECK_OF_EXAMPLES},
-    ),
-    Mutant(
-        "check_demands_too_much",
-        "demands what the text leaves open",
-        "check-refuses",
-        "refuses a right implementation that is written differently",
-        "hidden",
-        {"own-check": CHECK_OF_TOO_MUCH},
-    ),
-]
+CHECKS = wrong_checks(
+    "smoothed_loss",
+    "implementation(torch.ones(1, 1, 3), torch.ones(1, 1).long(), 0.1, 0)",
+    "a wrong gradient; changed arguments; memory of earlier calls; number types; padding; small numbers",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
 
 MUTANTS = [
     *LOOPS,
