@@ -31,7 +31,7 @@ from course_tools.grading.assignments.source import read_source
 from course_tools.grading.check.check import check
 from course_tools.grading.check.check_run import as_graded
 from course_tools.grading.run.execute import Transcript
-from course_tools.grading.run.grade import load
+from course_tools.grading.run.plain_course import load_notebook
 from course_tools.grading.run.plan import steps
 from course_tools.grading.sandbox.sandbox import Limits, Worker
 
@@ -71,7 +71,7 @@ def worker():
 
 
 def graded(worker: Worker, course: Path, answer: str) -> Transcript:
-    assignment = load("attention", course)
+    assignment = load_notebook("attention", "", course)
     submitted = as_graded(notebook(answer), assignment.released)
     plan = steps(assignment.instructor, assignment.released, submitted)
     return two_rounds(worker, plan, {})
