@@ -1,19 +1,19 @@
 """Known answers under a class's own hidden inputs: the verdicts are those of the public
 ones.
 
-``python tests/assignments/under_secrets.py NAME [COUNT]`` tries COUNT secrets, twenty
-where none is said, and names each verdict that another secret changes.
+``python tests/assignments/under_secrets.py NAME [--secrets 20] [--right]`` names each
+verdict that another secret changes, of all known answers or of the right ones alone.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from course_tools.grading.assignments.comparisons import SECRET
-from course_tools.grading.assignments.mutants import run_cases
+from course_tools.grading.assignments.mutants import load_cases, run_cases
 from course_tools.grading.assignments.mutants_run import REFERENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,16 @@ def changed(
 
 
 if __name__ == "__main__":
-    assignment, count = sys.argv[1], int((sys.argv[2:] or ["20"])[0])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name")
+    parser.add_argument("--secrets", type=int, default=20)
+    parser.add_argument("--right", action="store_true")
+    asked = parser.parse_args()
+    only = None
+    if asked.right:
+        only = [answer.name for answer in load_cases(asked.name, ROOT)[1]]
     with tempfile.TemporaryDirectory() as place:
-        found = changed(assignment, range(1, count + 1), Path(place))
-    print(*found, f"{assignment}: {len(found)} differ under {count} secrets", sep="\n")
+        numbers = range(1, asked.secrets + 1)
+        found = changed(asked.name, numbers, Path(place), only)
+    says = f"{asked.name}: {len(found)} differ under {asked.secrets} secrets"
+    print(*found, says, sep="\n")

@@ -1889,8 +1889,8 @@ KEPT = mutants_of(
         "chooses the epoch by the training batches",
         (
             "        " + BETTER,
-            "        score = evaluate(model, train_batches)\n        lead = score >= getattr(model, 'top', 0.0)\n"
-            "        model.top = max(score, getattr(model, 'top', 0.0))\n        if lead:",
+            "        score = evaluate(model, train_batches)\n        lead = score >= getattr(optimizer, 'top', 0.0)\n"
+            "        optimizer.top = max(score, getattr(optimizer, 'top', 0.0))\n        if lead:",
         ),
         "the weights of one that is too late",
         "visible",
