@@ -71,6 +71,16 @@ FIT = """() => {
   for (const table of document.querySelectorAll("table"))
     if (table.getBoundingClientRect().height < 900) table.style.breakInside = "avoid";
 }"""  # noqa: E501
+#: MathJax hides what it draws and writes MathML beside it, of which Chromium prints
+#: nothing. In its place comes a picture of nothing, whose text is the formula's TeX.
+SPEAK = """() => Promise.all([...MathJax.startup.document.math].map(({math, typesetRoot}) => {
+  const text = new Image();
+  text.alt = math.trim();
+  text.style = "height: 100%; left: 0; position: absolute; top: 0; width: 100%";
+  text.src = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+  typesetRoot.querySelector("mjx-assistive-mml").replaceWith(text);
+  return text.decode();
+}))"""  # noqa: E501
 #: The site's own settings: text outside formulas may hold dollars and backslashes.
 MATHJAX = {"options": {"enableMenu": False, "processHtmlClass": "math|output_area"}}
 #: A4 within its margins, in CSS pixels: wide things are measured as they are printed.
@@ -199,6 +209,7 @@ def print_book(root: Path, browser: Any, target: Path) -> int:
         page.set_default_timeout(0)
         page.goto(written.as_uri())
         page.wait_for_function("MathJax.startup.promise.then(() => true)")
+        page.evaluate(SPEAK)
         page.evaluate(FIT)
         printed = page.pdf(
             prefer_css_page_size=True,
