@@ -94,6 +94,8 @@ def slipped(check: Callable[..., Any]) -> str:
         if row.kind and words is None:
             passed.append(f"'{row.name}' passes your check. It is wrong: {row.kind}.")
         elif words and not row.kind:
+            if words.startswith("NotImplementedError"):
+                raise NotImplementedError("the check is as it was released")
             right.append(f"Your check refuses a right implementation: {words:.300}")
     return "\n".join([*right, *sorted(passed), *[BUSY][: trials.most > CALLS]])
 

@@ -15,6 +15,7 @@ from traitlets import Enum, List
 
 from course_tools.grading.assignments.hidden_words import (
     MARKS,
+    NOT_STARTED,
     hidden_lines,
     in_words,
     visible,
@@ -91,6 +92,8 @@ def _told(
         place = PLACE.search(COLOUR.sub("", "\n".join(error.traceback)))
         line = int(place[2]) if place else 0
         words = error.evalue if line and line not in lines else ""
+        if error.ename == "NotImplementedError":
+            words = NOT_STARTED
         if not words and error.ename == "AssertionError":
             said = in_words(source, line, error.evalue, seen)
             words = f"{FAILS} It says: {said}" if said else ""

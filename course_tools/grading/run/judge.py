@@ -15,6 +15,7 @@ from nbgrader.utils import determine_grade, is_grade, is_solution
 
 from course_tools.grading.assignments.comparisons import compares
 from course_tools.grading.assignments.editions import EDITION
+from course_tools.grading.assignments.hidden_words import NOT_STARTED
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.nbgrader.harmless import make_harmless
 from course_tools.grading.run.assignment import Assignment
@@ -92,6 +93,8 @@ def _test_outputs(cell: NotebookNode, transcript: Transcript, tried: str) -> str
     words = ""
     if earned < points:
         words = told["words"] or "It earns a part of its points."
+        if told["error"] == "NotImplementedError":
+            words = NOT_STARTED
         if told["earned"] == points:
             words = "The tests that you see pass; a hidden test fails."
             if said := str(mark.get("said", "")):

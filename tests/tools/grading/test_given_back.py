@@ -17,7 +17,11 @@ from nbformat.v4 import new_notebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 
-from course_tools.grading.assignments.hidden_words import hidden_lines, in_words
+from course_tools.grading.assignments.hidden_words import (
+    NOT_STARTED,
+    hidden_lines,
+    in_words,
+)
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.nbgrader.give_back import FAILS, make_fit
 from course_tools.grading.reports.class_report import OWN_INPUTS, PUBLIC_INPUTS, report
@@ -60,6 +64,7 @@ WRONG = {
         "if high < low: raise ValueError(high, low)\n    return high - low",
         "A hidden test fails.",
     ),
+    "untouched": ("raise NotImplementedError()", NOT_STARTED),
 }
 
 
