@@ -8,7 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-#   # Longer than 400 lines because an assignment is one notebook: six parts, each with its prose, skeleton and tests.
+#   # Longer than 400 lines because an assignment is one notebook: eight parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: sentence-bert
 #     seconds: 60
@@ -1128,7 +1128,86 @@ for number, row in enumerate(RECORDED["cosines"]):
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## Part 7 · Your report ({points:report} points)
+# ## Part 7 · Test what somebody else wrote ({points:check} points)
+#
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# Two models predict the same masked pieces, and one has the higher accuracy. Would it be better on other texts, too? If both were equally good, each text would favour
+# either of them with probability one half, as a fair coin does. The *sign test* says how likely it then is that the votes of the texts are divided at least as unevenly
+# as they are. Somebody, or something, wrote `sign_test(labels, first, second)`. You do not see its code. Write `check_sign_test(implementation)`, which raises an error
+# if an implementation is wrong and returns nothing if it is right. This is what a right one does:
+#
+# * `labels` is an int64 tensor [B, T]. It holds the id of the true piece at each position that counts, and -100 at all others, which may stand anywhere. Ids are 0 or more.
+# * `first` and `second` are int64 tensors [B, T], the ids that two models predict. What they hold at positions that do not count does not matter. It may be -100, too.
+# * Each row is a text. There may be none of them, and up to 1,000. T is at least 1.
+# * A text votes for the model that is right at more of its positions that count. If both are right equally often, it does not vote.
+# * It returns a tuple `(difference, won, lost, chance)`: a Python float, two Python ints and a Python float.
+# * `difference` is the accuracy of the first model minus that of the second. Either accuracy is taken over all positions of the batch that count. If none counts,
+#   `difference` is 0.
+# * `won` texts vote for the first model, `lost` texts for the second.
+# * With $n$ = `won` + `lost`, and $k$ the smaller of the two, `chance` is $\min\bigl(1,\ 2 \sum_{i=0}^{k} \binom{n}{i} / 2^n\bigr)$. So it is 1 if no text votes.
+# * At least nine digits of each float are right, also of a very small one.
+# * `labels`, `first` and `second` stay as they are, and an answer depends on no earlier call.
+#
+# For example, labels [[5, -100, 7]], first [[5, 9, 7]] and second [[5, 9, 8]] give (0.5, 1, 0, 1.0). Four such texts give (0.5, 4, 0, 0.125).
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_sign_test(implementation):
+    """Raise an error if an implementation of `sign_test` is wrong; return nothing if it is right."""
+
+    ### BEGIN SOLUTION
+    def compare(rows, *wanted):
+        given = [torch.as_tensor(part, device=device) for part in rows]
+        before = [part.clone() for part in given]
+        found = implementation(*given)
+        assert all(map(torch.equal, given, before))
+        assert [type(part) for part in found] == [float, int, int, float]
+        assert math.isclose(found[0], wanted[0], rel_tol=1e-9, abs_tol=1e-12)
+        assert found[1:3] == wanted[1:3]
+        assert math.isclose(found[3], wanted[3], rel_tol=1e-9)
+
+    # won by two, lost by one, undecided, won by one, and nothing that counts
+    labels = [[4, 9, -100], [-100, 4, 0], [7, -100, 6], [5, 6, 7], [-100, -100, -100]]
+    first = [[4, 9, 8], [-100, 4, 2], [7, 3, 1], [5, 6, 0], [-100, 2, 3]]
+    second = [[1, 1, -100], [2, 4, 0], [0, -100, 6], [5, 0, 0], [1, 2, -100]]
+    for times, chance in ((1, 1.0), (3, 2 * (1 + 9 + 36 + 84) / 2**9)):
+        both = first * times, second * times
+        compare((labels * times, *both), 2 / 9, 2 * times, times, chance)
+        compare((labels * times, *both[::-1]), -2 / 9, times, 2 * times, chance)
+    nothing = torch.full((2, 3), -100, device=device)
+    for texts in (2, 1, 0):
+        rows = nothing[:texts]
+        compare((rows, rows, rows + 101), 0.0, 0, 0, 1.0)
+    for won, lost, ties, chance in (
+        (5, 1, 0, 2 * (1 + 6) / 2**6),
+        (1, 4, 1, 2 * (1 + 5) / 2**5),
+        (3, 3, 0, 1.0),
+        (0, 0, 6, 1.0),
+        (0, 45, 2, 2 / 2**45),
+        (38, 2, 0, 2 * (1 + 40 + 40 * 39 // 2) / 2**40),
+        (400, 0, 1, 2 / 2**400),
+    ):
+        right, wrong = [[3, -100]], [[2, -100]]
+        ids = right * (won + ties) + wrong * lost, wrong * won + right * (ties + lost)
+        texts = won + lost + ties
+        compare((right * texts, *ids), (won - lost) / texts, won, lost, chance)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_sign_test}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_sign_test hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 8 · Your report ({points:report} points)
 #
 # Write at most 500 words for somebody who has read chapters 1 to 6 and has not seen your program.
 #

@@ -6,7 +6,7 @@ assignment is that assignment's business; here a few of each show that Part 1 fi
 400 lines because it is a catalogue: look an entry up, do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 
 def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:
@@ -571,6 +571,33 @@ FINDING = mutants_of(
     ),
 )
 
+CHECK_OF_EXAMPLES = """def check_sign_test(implementation):
+    labels = torch.tensor([[5, -100, 7], [2, 3, -100], [4, 6, 8]], device=device)
+    first = torch.tensor([[5, -100, 7], [2, 9, 1], [4, 6, 8]], device=device)
+    second = torch.tensor([[5, -100, 8], [9, 3, 1], [1, 1, 1]], device=device)
+    difference, won, lost, chance = implementation(labels, first, second)
+    assert abs(difference - 4 / 7) < 1e-6 and (won, lost, chance) == (2, 0, 0.5)
+    difference, won, lost, chance = implementation(labels[:2], second[:2], first[:2])
+    assert abs(difference + 1 / 4) < 1e-6 and (won, lost, chance) == (0, 1, 1.0)
+    found = implementation(labels[:1], labels[:1], labels[:1])
+    assert found == (0.0, 0, 0, 1.0)"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    labels = torch.arange(7, device=device)[None].repeat(140, 1)
+    first, second = labels.clone(), labels.clone()
+    first[:, 0], second[:, 1:3], second[0] = 9, 9, labels[0]
+    difference, won, lost, chance = implementation(labels, first, second)
+    assert (won, lost) == (139, 1) and chance == 2 * 141 / 2**140"""
+)
+CHECKS = wrong_checks(
+    "sign_test",
+    "implementation(*torch.ones(3, 1, 1, device=device).long())",
+    "changed arguments; empty input; memory of earlier calls; number types; padding; sizes; small numbers; the formula",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
+
 MUTANTS = [
     *BLOCKS,
     *TOKENS,
@@ -584,6 +611,7 @@ MUTANTS = [
     *SCORING,
     *EMBEDDING,
     *FINDING,
+    *CHECKS,
 ]
 
 RIGHT_ANSWERS = [
@@ -713,6 +741,49 @@ def make_head(sizes, tensors):
                 continue
         hits.append(place)
     return [(texts[place], with_query[place]) for place in hits]"""
+        },
+    ),
+    RightAnswer(
+        "check_of_random_texts",
+        "counts with loops, and compares on texts drawn at random",
+        {
+            "own-check": """def check_sign_test(implementation):
+    def own(labels, first, second):
+        places = [
+            [(l == a, l == b) for l, a, b in zip(*rows) if l != IGNORE]
+            for rows in zip(labels.tolist(), first.tolist(), second.tolist())
+        ]
+        leads = [sum(a - b for a, b in row) for row in places]
+        won, lost = sum(n > 0 for n in leads), sum(n < 0 for n in leads)
+        n, ways, twice = won + lost, 1, 0
+        for k in range(min(won, lost) + 1):
+            twice += 2 * ways
+            ways = ways * (n - k) // (k + 1)
+        return sum(leads) / (sum(map(len, places)) or 1), won, lost, min(1.0, twice / 2**n)
+
+    def compare(*given):
+        given = [part.to(device) for part in given]
+        kept = [part.clone() for part in given]
+        (difference, *votes, chance), wanted = implementation(*given), own(*kept)
+        assert all(a.equal(b) for a, b in zip(given, kept))
+        assert isinstance(difference, float) and isinstance(chance, float)
+        assert tuple(votes) == wanted[1:3] and all(isinstance(vote, int) for vote in votes)
+        assert abs(difference - wanted[0]) <= 1e-10
+        assert abs(chance - wanted[3]) <= 1e-9 * wanted[3]
+
+    for B in (0, 1, 2, 3, 5, 8, 13, 50, 140):
+        for better in (0.0, 0.2, 0.9):
+            for T in (1, 2, 7):
+                labels, second = torch.randint(4, (2, B, T))
+                first = torch.where(torch.rand(B, T) < better, labels, torch.randint(4, (B, T)))
+                labels = labels.masked_fill(torch.rand(B, T) < 0.25, IGNORE)
+                second = second.masked_fill(torch.rand(B, T) < 0.1, 7)
+                beside = torch.where(labels == IGNORE, labels, second)
+                compare(labels, first, beside)
+                compare(labels, beside, first)
+    many = torch.zeros(900, 1).long()
+    compare(many, many, many + 1)
+    compare(many - 100, many, many - 100)"""
         },
     ),
 ]
