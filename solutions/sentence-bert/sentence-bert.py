@@ -8,7 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-#   # Longer than 400 lines because an assignment is one notebook: seven parts, each with its prose, skeleton and tests.
+#   # Longer than 400 lines because an assignment is one notebook: eight parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: sentence-bert
 #     seconds: 60
@@ -64,6 +64,7 @@
 # collection. K: hits of a query. Masks are bool, and True means: a real token, not padding.
 
 # %%
+import math
 import random
 
 import torch
@@ -1737,9 +1738,95 @@ for row, (words, *_) in enumerate(asking[:3]):
         print(f"  {score:.2f}  {' '.join(asked[index][0])}")
 
 # %% [markdown]
-# ## Part 7 · In your own words ({points:explain} points)
+# ## Part 7 · Test what somebody else wrote ({points:check} points)
 #
-# Look at what the cell above printed. Then write at most 200 words:
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# A model learns most from *hard negatives*: passages that are wrong for a query, although it gives them a high score.
+# But nobody has read all passages, so one whose score is nearly that of a right one may be right itself, and is better
+# left out. Somebody, or something, wrote `negatives(scores, relevant, k, margin)`, which chooses them. You do not see
+# its code. Write `check_negatives(implementation)`, which raises an error if an implementation is wrong and returns
+# nothing if it is right. This is what a right one does:
+#
+# * `scores` is a float32 or float64 tensor [Q, N], a row for each query, and `relevant` a bool tensor [Q, N], True for
+#   the passages that are known to be right for the query. `k` is an int, `margin` a Python float; k may be larger than
+#   N. Q and N are at least 1.
+# * A passage is a negative of a query if it is not known to be right for this query, and its score is at least `margin`
+#   below that of **every** passage that is. Where rounding alone decides, both answers are right.
+# * Scores are any finite numbers, or `-inf`, which says that the passage is ruled out: it is never a negative. Passages
+#   that are known to be right have finite scores.
+# * A query for which no passage is known to be right has no negatives.
+# * It returns `(numbers, found)`, two tensors [Q, k]: for each query the k negatives with the largest scores, the
+#   largest first, and these scores. Of equal scores the passage with the smaller number comes first. Passages are
+#   counted from 0, among all N. `numbers` is int64, `found` has the dtype of `scores`.
+# * If a query has fewer than k negatives, the rest of its row is -1 in `numbers` and `-inf` in `found`.
+# * The gradient of `found` reaches the scores of the chosen negatives, each unchanged, and no others.
+# * A `k` below 1 or a `margin` below 0 raises a ValueError.
+# * `scores` and `relevant` stay as they are, and an answer depends on no earlier call.
+#
+# For example, scores [[0.75, 0.25, 0.5, 0.625]], relevant [[True, False, False, False]], k 2 and margin 0.2 give
+# numbers [[2, 1]] and found [[0.5, 0.25]].
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_negatives(implementation):
+    """Raise an error if an implementation of `negatives` is wrong; return nothing if it is right."""
+    ### BEGIN SOLUTION
+    inf = math.inf
+    for dtype, near in ((torch.float64, 2.0**-40), (torch.float32, 2.0**-20)):
+        rows = [  # scores, which are right, the negatives for a margin of 0.5
+            ([2.0, 1.0, 1.5, 0.5, 1.0, -inf, 1.75], [0], [2, 1, 4, 3]),  # up to 1.5; a tie
+            ([3.0, -1.0, -2.5, 0.0, -1.5, -9.0, 2.0], [0, 1, 3], [4, 2, 5]),  # up to -1.5
+            ([0.0, -1.0, near - 1, -1.0, -2e5, 9.0, -0.25], [0], [2, 1, 3, 4]),  # nearly equal
+            ([0.25, 0.75, 0.5, 0.5, 0.125, -inf, 0.25], [2], []),  # all too near
+            ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [], []),
+            ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [0, 1, 2, 3, 4, 5, 6], []),
+        ]
+        for chosen in (rows, rows[:1], rows[4:], rows[:4]):
+            scores = torch.tensor([row for row, _, _ in chosen], dtype=dtype, device=device)
+            relevant = [[n in right for n in range(7)] for _, right, _ in chosen]
+            relevant = torch.tensor(relevant, device=device)
+            for k in (1, 2, 9):
+                before = scores.clone(), relevant.clone()
+                numbers, found = implementation(scores, relevant, k, 0.5)
+                assert scores.equal(before[0]) and relevant.equal(before[1])
+                assert numbers.dtype == torch.int64 and found.dtype == dtype
+                assert numbers.tolist() == [(best + [-1] * k)[:k] for _, _, best in chosen]
+                wanted = [([row[n] for n in best] + [-inf] * k)[:k] for row, _, best in chosen]
+                assert found.equal(torch.tensor(wanted, dtype=dtype, device=device))
+    one = torch.tensor([[1.0, 0.5, 1.0, 2.0]], dtype=dtype, device=device)
+    first = torch.tensor([[True, False, False, False]], device=device)
+    for margin, wanted in ((0.0, [2, 1, -1]), (0.5, [1, -1, -1]), (0.625, [-1, -1, -1])):
+        assert implementation(one, first, 3, margin)[0].tolist() == [wanted]
+    leaf = scores[:1].clone().requires_grad_()
+    found = implementation(leaf, relevant[:1], 3, 0.5)[1]
+    weights = torch.tensor([[3.0, 5.0, 7.0]], dtype=dtype, device=device)
+    (slope,) = torch.autograd.grad((weights * found).sum(), leaf)
+    assert slope.tolist() == [[0.0, 5.0, 3.0, 0.0, 7.0, 0.0, 0.0]]
+    for k, margin in ((0, 0.5), (-1, 0.5), (1, -0.5)):
+        try:
+            implementation(one, first, k, margin)
+        except ValueError:
+            continue
+        raise AssertionError("a ValueError is missing")
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_negatives}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_negatives hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 8 · In your own words ({points:explain} points)
+#
+# Look at what the last cell of Part 6 printed. Then write at most 200 words:
 #
 # 1. Compare *raw, mean* with *trained* on pairs of other words; cite both numbers. The 192 pairs hold none of these words.
 #    What did the encoder know before, and what did the training do?

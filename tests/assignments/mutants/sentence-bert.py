@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 
 def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:
@@ -1026,6 +1026,31 @@ EXPERIMENT = mutants_of(
     ),
 )
 
+CHECK_OF_EXAMPLES = """def check_negatives(implementation):
+    scores = torch.tensor([[0.75, 0.25, 0.5, 0.625], [0.5, 0.0, -0.5, 0.0]], device=device)
+    relevant = torch.tensor([[True, False, False, False]] * 2, device=device)
+    numbers, found = implementation(scores, relevant, 2, 0.2)
+    assert numbers.tolist() == [[2, 1], [1, 3]]
+    assert found.tolist() == [[0.5, 0.25], [0.0, 0.0]]
+    numbers, found = implementation(scores, relevant, 4, 0.25)
+    assert numbers.tolist() == [[2, 1, -1, -1], [1, 3, 2, -1]]
+    assert found.isinf().tolist() == [[False, False, True, True], [False, False, False, True]]
+    assert found.dtype == torch.float32 and numbers.dtype == torch.int64"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    table = torch.tensor([[0.4, 0.3]], device=device)
+    numbers = implementation(table, table > 0.35, 1, 0.1)[0]
+    assert numbers.tolist() == [[1]], '0.4 - 0.1 is 0.3'"""
+)
+CHECKS = wrong_checks(
+    "negatives",
+    "implementation(torch.ones(1, 2), torch.ones(1, 2) > 0, 1, 0.0)",
+    "a tight fit; a wrong gradient; empty input; errors that are not raised; memory of earlier calls; number types; padding; sizes; small numbers; the formula; ties",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
+
 MUTANTS = [
     *MEAN,
     *FIRST,
@@ -1040,6 +1065,7 @@ MUTANTS = [
     *CORRELATION,
     *RECIPROCAL,
     *EXPERIMENT,
+    *CHECKS,
 ]
 
 RIGHT_ANSWERS = [
@@ -1205,6 +1231,55 @@ def encode(model, sentences, batch_size):
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
     return model"""
+        },
+    ),
+    RightAnswer(
+        "check_by_an_own_answer",
+        "compares with negatives that it sorts itself, on drawn inputs",
+        {
+            "own-check": """def check_negatives(implementation):
+    def own(row, right, k, margin):
+        known = [score for score, is_right in zip(row, right) if is_right]
+        if not known:
+            return []
+        wrong = [n for n in range(len(row)) if not right[n] and row[n] > -math.inf]
+        wrong = [n for n in wrong if row[n] + margin <= min(known)]
+        return sorted(wrong, key=lambda n: row[n], reverse=True)[:k]
+
+    for number in range(120):
+        Q, N = [(1, 1), (1, 6), (4, 3), (5, 8), (2, 9)][number % 5]
+        dtype = (torch.float64, torch.float32)[number % 2]
+        scores = torch.randint(-9, 10, (Q, N)).to(dtype) / 2
+        if number % 3 == 0:  # of nearly equal scores
+            scores = 1 + torch.randint(0, 4, (Q, N)).to(dtype) * (1e-12, 1e-6)[number % 2]
+        relevant = torch.rand(Q, N) < 0.25
+        scores[(torch.rand(Q, N) < 0.15) & ~relevant] = -math.inf
+        scores, relevant = scores.to(device), relevant.to(device)
+        leaf = scores.clone().requires_grad_(number % 4 == 0)
+        margin = (0.0, 0.5, 1.5, 4.0)[number % 4] if number % 3 else 0.0
+        before = relevant.clone()
+        for k in (1, 3, 10)[number % 2 : 3 - number % 3]:
+            numbers, found = implementation(leaf, relevant, k, margin)
+            assert leaf.detach().equal(scores) and relevant.equal(before)
+            assert (numbers.dtype, found.dtype) == (torch.int64, dtype)
+            rows = [own(*row, k, margin) for row in zip(scores.tolist(), before.tolist())]
+            assert numbers.tolist() == [row + [-1] * (k - len(row)) for row in rows]
+            assert found.shape == (Q, k) and (found.isinf() == (numbers < 0)).all()
+            for q, row in enumerate(rows):
+                for place, n in enumerate(row):
+                    assert found[q, place] == scores[q, n]
+                    if leaf.requires_grad and place < 2:
+                        slope = torch.autograd.grad(found[q, place], leaf, retain_graph=True)[0]
+                        wanted = torch.zeros_like(leaf)
+                        wanted[q, n] = 1
+                        assert slope.equal(wanted)
+    refused = []
+    for k, margin in ((0, 1.0), (-2, 1.0), (3, -0.1)):
+        try:
+            implementation(scores, relevant, k, margin)
+        except ValueError:
+            refused.append(k)
+    assert len(refused) == 3"""
         },
     ),
 ]
