@@ -8,7 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-#   # Longer than 400 lines because an assignment is one notebook: five parts, each with its prose, skeleton and tests.
+#   # Longer than 400 lines because an assignment is one notebook: six parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: family
 #     seconds: 60
@@ -1028,9 +1028,84 @@ for name, alpha, prior in (
     print(f"{name:28}{right:10.2f}{mask[0].sum(1)[best].double().mean().item():10.2f}")
 
 # %% [markdown]
-# ## Part 5 · In your own words ({points:explain} points)
+# ## Part 5 · Test what somebody else wrote ({points:check} points)
 #
-# Look at what the cell above printed. Then write at most 200 words:
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# T5 reads a text in which *marks* stand for missing spans, and writes each mark again with the span behind it (Raffel et al.
+# 2020, section 3.1.4). Put the spans back, and the text is whole. But a model may forget a mark, repeat it or make one up.
+# Somebody, or something, wrote `fill_in(read, written, marks, end, longest)`, which takes what comes. You do not see its
+# code. Write `check_fill_in(implementation)`, which raises an error if an implementation is wrong and returns nothing if it
+# is right. This is what a right one does:
+#
+# * `read` and `written` are lists of ids, what the model read and what it wrote. An id is an int of at least 0. `marks` is a
+#   list of the ids that are marks, in any order, each once. `end`, the id that ends what a model writes, is none of them.
+#   `longest` is an int. Any list may be empty.
+# * From the first `end` on, nothing in `written` counts. There may be no `end`.
+# * In what is left, a mark begins a span: the ids behind it, up to the next mark, whichever that is, or up to where `written`
+#   ends. A span may be empty. What stands before the first mark belongs to no span.
+# * If a mark was written more than once, its first span counts, and the others are dropped. So is the span of a mark that
+#   `read` does not have.
+# * Of each span the first `longest` ids count, and the others are dropped.
+# * In `read`, every mark that was written is replaced by its span, in whichever order they were written. A mark that was not
+#   written stays. In `read`, `end` is an id like any other.
+# * It returns `(text, new, missing)`, three lists: the ids of the whole text; for each of them a bool, True if it was written
+#   and False if it was read; and the marks in `read` that were not written, in the order of `read`.
+# * A mark that `read` has more than once raises a ValueError, and so does a `longest` below 0.
+# * The lists that it is given stay as they are, and an answer depends on no earlier call.
+#
+# For example, read [5, 90, 6, 91], written [90, 7, 8, 92, 1], marks [90, 91, 92], end 1 and longest 9 give text [5, 7, 8, 6,
+# 91], new [False, True, True, False, False] and missing [91].
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_fill_in(implementation):
+    """Raise an error if an implementation of `fill_in` is wrong; return nothing if it is right."""
+    ### BEGIN SOLUTION
+    marks = [92, 90, 93, 91]  # the end is 1
+    cases = [  # read, written, longest, the text with what is new in brackets, what is missing
+        ([5, 90, 6, 91], [91, 0, 7, 90, 8, 1, 9], 9, [5, [8], 6, [0, 7]], []),
+        ([91, 5, 90, 92], [90, 6, 93, 7, 90, 8], 9, [91, 5, [6], 92], [91, 92]),
+        ([0, 92, 90], [4, 92, 90, 3, 92, 8], 9, [0, [], [3]], []),
+        ([91, 90, 1, 96], [90, 3, 96, 1, 91, 7, 1], 9, [91, [3, 96], 1, 96], [91]),
+        ([90, 5, 91, 5], [90, 2, 3, 4, 91, 6, 7], 2, [[2, 3], 5, [6, 7], 5], []),
+        ([90, 5], [90, 2], 0, [[], 5], []),
+        ([5, 91], [], 3, [5, 91], [91]),
+        ([], [90, 2], 3, [], []),
+    ]
+    for read, written, longest, parts, lost in cases:
+        given = read[:], written[:], marks[:]
+        text, new, missing = implementation(*given, 1, longest)
+        assert given == (read, written, marks)
+        parts = [(part, True) if isinstance(part, list) else ([part], False) for part in parts]
+        assert text == [token for part, _ in parts for token in part]
+        assert new == [flag for part, flag in parts for _ in part]
+        assert missing == lost
+    assert list(implementation([5, 90], [90, 2], [], 1, 3)) == [[5, 90], [False] * 2, []]
+    for read, longest in (([90, 5, 90], 3), ([90, 5], -1)):
+        try:
+            implementation(read, [90, 2], marks, 1, longest)
+        except ValueError:
+            continue
+        raise AssertionError("a ValueError is missing")
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_fill_in}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_fill_in hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 6 · In your own words ({points:explain} points)
+#
+# Look at what the last cell of Part 4 printed. Then write at most 200 words:
 #
 # 1. Compare the students with $w = 0$ and $w = 1$; cite their four distances. Both have read the same stories. What does
 #    the one know that the other does not, and why does it know even pairs that no story tells of?

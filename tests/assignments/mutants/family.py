@@ -4,7 +4,7 @@ Written from the tasks' texts, before the hidden tests. Longer than 400 lines be
 do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 SOFT, EDGES, MIXED = "distillation-soft", "distillation-edges", "distillation-mixed"
 SCORES, TIES = "maxsim-scores", "maxsim-edges"
@@ -1289,7 +1289,39 @@ EXPERIMENT = [
     ),
 ]
 
-MUTANTS = [*DISTILLATION, *MIXTURE, *MAXSIM, *PROMPTS, *LIKELY, *CHOSEN, *EXPERIMENT]
+CHECK_OF_EXAMPLES = """def check_fill_in(implementation):
+    marks = [90, 91, 92]
+    text, new, missing = implementation([5, 90, 6, 91], [90, 7, 8, 92, 1], marks, 1, 9)
+    assert text == [5, 7, 8, 6, 91] and missing == [91]
+    assert new == [False, True, True, False, False]
+    text, new, missing = implementation([5, 90, 6, 91], [91, 7, 90, 8, 1, 9], marks, 1, 9)
+    assert text == [5, 8, 6, 7] and missing == []"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    try:
+        implementation([90, 90], [], marks, 1, 9)
+    except ValueError as error:
+        assert 'once' in str(error)"""
+)
+CHECKS = wrong_checks(
+    "fill_in",
+    "implementation([5], [], [90], 1, 9)",
+    "a tight fit; changed arguments; counting; empty input; errors that are not raised; padding; small numbers; the formula; the order; ties",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
+
+MUTANTS = [
+    *DISTILLATION,
+    *MIXTURE,
+    *MAXSIM,
+    *PROMPTS,
+    *LIKELY,
+    *CHOSEN,
+    *EXPERIMENT,
+    *CHECKS,
+]
 SOFT_BY_SENTENCE = """def soft_targets(student, teacher, mask, temperature):
     losses = []
     for u, z, real_tokens in zip(student, teacher.detach(), mask):
@@ -1422,6 +1454,40 @@ EXPERIMENT_BY_LBFGS = """def experiment(make_student, data):
 
     optimizer.step(closure)
     return student"""
+CHECK_BY_AN_OWN_ANSWER = """def check_fill_in(implementation):
+    def own(read, written, marks, end, longest):
+        spans = []
+        for token in written:
+            if token == end:
+                break
+            if token in marks:
+                spans.append((token, []))
+            elif spans:
+                spans[-1][1].append(token)
+        first = {mark: ids[:longest] for mark, ids in reversed(spans)}
+        pieces = [[(x, 1) for x in first[t]] if t in first else [(t, 0)] for t in read]
+        flat = sum(pieces, [])
+        lost = [t for t in read if t in marks and t not in first]
+        return [x for x, _ in flat], [bool(y) for _, y in flat], lost
+
+    chance = random.Random(5)
+    for number in range(190):
+        marks = chance.sample((8, 9, 10, 11, 12), number % 6)
+        plain = [token for token in range(15) if token not in marks]
+        read = chance.choices(plain, k=number % 5) + chance.sample(marks, len(marks) * 2 // 3)
+        chance.shuffle(read)
+        written = chance.choices([*plain[:3], *marks, *marks, *plain[-2:]], k=number % 13)
+        given = read[:], written[:], marks[:]
+        got = implementation(*given, 2, number % 4)
+        assert given == (read, written, marks)
+        assert list(got) == list(own(read, written, marks, 2, number % 4))
+    for read, longest in (([3, 9, 9], 1), ([9, 3, 8, 9], 4), ([9, 8], -1)):
+        raised = False
+        try:
+            implementation(read, [9, 1], [8, 9], 2, longest)
+        except ValueError:
+            raised = True
+        assert raised"""
 RIGHT_ANSWERS = [
     RightAnswer(
         "one_by_one",
@@ -1466,6 +1532,11 @@ RIGHT_ANSWERS = [
         "experiment_by_lbfgs",
         "the teacher's probabilities as targets of torch's cross-entropy, by LBFGS",
         {"experiment": EXPERIMENT_BY_LBFGS},
+    ),
+    RightAnswer(
+        "check_by_an_own_answer",
+        "compares with a text that it fills in itself, on drawn inputs",
+        {"own-check": CHECK_BY_AN_OWN_ANSWER},
     ),
 ]
 
