@@ -8,7 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-#   # Longer than 400 lines because an assignment is one notebook: eight parts, each with its prose, skeleton and tests.
+#   # Longer than 400 lines because an assignment is one notebook: nine parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: wordpiece
 #     seconds: 60
@@ -29,8 +29,8 @@
 # In this notebook you write both. Then you let yours loose on the documentation inside Python itself, and see which
 # pieces it finds, what it does to words that it has never met, and what it cannot read at all.
 #
-# You need chapter 4 of the book, Python's standard library, and about three hours. There are {points:total} points. You need
-# no PyTorch and no GPU.
+# You need chapter 4 of the book, Python's standard library, and about three hours and a half.
+# There are {points:total} points. You write nothing with PyTorch, and you need no GPU.
 #
 # {set-up}
 #
@@ -1230,9 +1230,80 @@ for name, (vocab, _) in found.items():
         print(f"{name}: {text} -> {' '.join(p for p, _, _ in encoded)} -> {decode(ids, vocab)}")
 
 # %% [markdown]
-# ## Part 7 · What the two scores prefer ({points:explain-scores} points)
+# ## Part 7 · Test what somebody else wrote ({points:check} points)
 #
-# Look at what the two cells above printed. In at most 150 words:
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# A model reads so many pieces at once and no more, BERT 512. A longer text is read in *windows*, and each begins with some words of the one before, so that no word is read
+# without its neighbours. Somebody, or something, wrote `windows(pieces, room, overlap)`. You do not see its code. Write `check_windows(implementation)`, which raises an error if
+# an implementation is wrong and returns nothing if it is right. This is what a right one does:
+#
+# * `pieces` is a list of strings, a text that is cut into pieces. It stays as it is. `room` is how many pieces a window may have, at least 1; `overlap` is an integer from 0
+#   to `room` - 1.
+# * A piece that begins with `##`, be it `##` and nothing else, goes on with the word before it. Every other piece begins a word, and so does the first of the list, whatever it is.
+# * A window holds words that follow each other, each with all its pieces. The first window begins with the first word.
+# * A window takes as many words as have room in it. A window that has the last word is the last one.
+# * Each later window repeats the last words of the one before: as many whole words as have at most `overlap` pieces together. But it must have room for the next word,
+#   the first that no window has yet. If it has not, it repeats fewer words, as many as leave that room, or none.
+# * It returns a list of tuples `(start, end)`, one for each window in their order: the window is `pieces[start:end]`. Without pieces there are no windows.
+# * A word of more than `room` pieces raises a `ValueError`, wherever it stands.
+# * There may be hundreds of windows, and an answer depends on no earlier call.
+#
+# For example, the pieces hug, pug, ##s, bun, pun with room 3 and overlap 1 give [(0, 3), (3, 5)]: two pieces, pug and ##s, are more than 1. With overlap 2 they
+# give [(0, 3), (1, 4), (3, 5)].
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_windows(implementation):
+    """Raise an error if an implementation of `windows` is wrong; return nothing if it is right."""
+    ### BEGIN SOLUTION
+    words, signs = "a b ##c d ##e ##f g", "##x ##y # #z x## ## x##"
+    examples = [  # words: 1, 2, 3 and 1 piece; signs: 2, 1, 1, 2 and 1
+        (words, 3, 2, [(0, 3), (3, 6), (6, 7)]),
+        (words, 4, 2, [(0, 3), (3, 7)]),
+        (words, 5, 3, [(0, 3), (1, 6), (3, 7)]),
+        (words, 6, 2, [(0, 6), (6, 7)]),
+        (words, 6, 3, [(0, 6), (3, 7)]),
+        (words, 7, 6, [(0, 7)]),
+        (signs, 2, 1, [(0, 2), (2, 4), (4, 6), (6, 7)]),
+        (signs, 3, 2, [(0, 3), (2, 4), (3, 6), (4, 7)]),
+        ("a b c d ##e g", 4, 3, [(0, 3), (1, 5), (2, 6)]),
+        ("a b ##c d e", 4, 3, [(0, 4), (1, 5)]),
+        ("a b ##c d e ##f ##g", 5, 3, [(0, 4), (3, 7)]),
+        ("a a a a a a", 5, 0, [(0, 5), (5, 6)]),
+        ("a a a a a", 4, 1, [(0, 4), (3, 5)]),
+        ("a " * 300, 3, 2, [(n, n + 3) for n in range(298)]),
+        ("##a", 1, 0, [(0, 1)]),
+        ("", 1, 0, []),
+    ]
+    for text, room, overlap, wanted in examples:
+        pieces = text.split()
+        assert implementation(pieces, room, overlap) == wanted, text
+        assert pieces == text.split(), "the list is changed"
+    for text, room in ((words, 2), ("a ##b", 1), ("##a ##b c", 1), ("a b ##c ##d e", 2)):
+        try:
+            implementation(text.split(), room, 0)
+        except ValueError:
+            continue
+        raise AssertionError(f"{text}: a word has more than {room} pieces")
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_windows}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_windows hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 8 · What the two scores prefer ({points:explain-scores} points)
+#
+# Look at what the two cells under *Your pieces, on real words* printed. In at most 150 words:
 #
 # 1. How frequent are the first pairs that WordPiece's score merges, and how frequent those that plain frequency merges? Say from
 #    the formula why.
@@ -1276,7 +1347,7 @@ for name, (vocab, _) in found.items():
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Part 8 · What is lost ({points:explain-lost} points)
+# ## Part 9 · What is lost ({points:explain-lost} points)
 #
 # In at most 100 words: of *naïve café* and *ελληνικά*, what comes back after decoding, and what is lost at which step
 # (normalising, or encoding)? The loss of one of the two could be mended by another corpus. Which one, and how?

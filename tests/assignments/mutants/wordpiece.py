@@ -5,7 +5,12 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Changes, Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import (
+    Changes,
+    Mutant,
+    RightAnswer,
+    wrong_checks,
+)
 
 TRAIN = ("train-example", "train-rules", "train-ties")
 OFFSETS = ("offsets-spans", "offsets-unicode")
@@ -1402,6 +1407,29 @@ DECODE = mutants_of(
     ),
 )
 
+CHECK_OF_EXAMPLES = """def check_windows(implementation):
+    pieces = 'un ##hug ##able hug ##s a pug'.split()
+    assert implementation(pieces, 4, 2) == [(0, 3), (3, 7)]
+    assert implementation(pieces, 3, 2) == [(0, 3), (3, 6), (5, 7)]
+    assert implementation(pieces, 5, 1) == [(0, 5), (5, 7)]
+    assert implementation(['a', 'b', 'c', 'd', 'e'], 3, 2) == [(0, 3), (1, 4), (2, 5)]"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    assert implementation([], 3, 1) == []
+    try:
+        implementation(pieces, 2, 1)
+    except ValueError as error:
+        assert 'pieces' in str(error), 'the error must tell the pieces of the word'"""
+)
+CHECKS = wrong_checks(
+    "windows",
+    "implementation(['hug', '##s'], 2, 1)",
+    "counting; empty input; errors that are not raised; sizes; the order; ties",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
+
 MUTANTS = [
     *FIRST_PIECES,
     *COUNTS,
@@ -1416,6 +1444,7 @@ MUTANTS = [
     *SPANS,
     *UNICODE,
     *DECODE,
+    *CHECKS,
 ]
 
 BY_INDEX: Changes = {
@@ -1675,6 +1704,42 @@ WORD_LIST: Changes = {
 """
 }
 
+CHECK_BY_AN_OWN_ANSWER = """def check_windows(implementation):
+    import random
+
+    def own(pieces, room, overlap):
+        lengths = []
+        for number, piece in enumerate(pieces):
+            if number and piece[:2] == '##':
+                lengths[-1] += 1
+            else:
+                lengths.append(1)
+        if max(lengths, default=0) > room:
+            return 'ValueError'
+        found, held = [], []
+        for number, length in enumerate(lengths):
+            if sum(lengths[n] for n in held) + length > room:
+                found.append(held)
+                while sum(lengths[n] for n in held) > min(overlap, room - length):
+                    held = held[1:]
+            held = held + [number]
+        found += [held] if held else []
+        return [(sum(lengths[: held[0]]), sum(lengths[: held[-1] + 1])) for held in found]
+
+    kinds = ['a', 'b', '##', '##s', '#', 'x##', 'a##b', '##s', '##s']
+    for number in range(190):
+        room = random.randint(1, 9)
+        overlap = random.randint(0, room - 1)
+        pieces = random.choices(kinds, k=number % 40)
+        if number == 7:
+            pieces, room, overlap = ['a'] * 300, 2, 1
+        before = pieces[:]
+        try:
+            found = implementation(pieces, room, overlap)
+        except ValueError:
+            found = 'ValueError'
+        assert found == own(pieces, room, overlap)
+        assert pieces == before"""
 RIGHT_ANSWERS = [
     RightAnswer(
         "by_index", "counts with indices and defaultdict, and divides twice", BY_INDEX
@@ -1716,6 +1781,11 @@ RIGHT_ANSWERS = [
     ),
     RightAnswer("split_and_join", "decodes with join and replace", SPLIT_AND_JOIN),
     RightAnswer("list_of_words_joined", "decodes into a list of words", WORD_LIST),
+    RightAnswer(
+        "check_by_an_own_answer",
+        "compares with windows of its own on drawn pieces",
+        {"own-check": CHECK_BY_AN_OWN_ANSWER},
+    ),
     RightAnswer(
         "all_different",
         "answers every part differently",
