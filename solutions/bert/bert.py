@@ -8,7 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-#   # Longer than 400 lines because an assignment is one notebook: eight parts, each with its prose, skeleton and tests.
+#   # Longer than 400 lines because an assignment is one notebook: nine parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: bert
 #     seconds: 60
@@ -1773,9 +1773,93 @@ with torch.no_grad():
         print(f"{title:40}{(other[:, :6] - plain).abs().max():.6f}")
 
 # %% [markdown]
-# ## Part 8 · In your own words ({points:explain} points)
+# ## Part 8 · Test what somebody else wrote ({points:check} points)
 #
-# Look at what the last cell printed. Then write at most 200 words:
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# BERT's attention goes from piece to piece. Who asks what it knows of language wants to read it from word to word. Clark et al. (2019) therefore add up what the pieces of a
+# word get, and take the mean of what they give. Somebody, or something, wrote `word_attention(weights, words)`, which does so. You do not see its code. Write
+# `check_word_attention(implementation)`, which raises an error if an implementation is wrong and returns nothing if it is right. This is what a right one does:
+#
+# * `weights` is a float32 or float64 tensor [B, H, T, T]. In `weights[b, h, t, s]` stands what position t gives to position s. B, H and T are at least 1.
+# * `words` is an int64 tensor [B, T]. It has, for each position, the number of the word of which a piece stands there, counted from 0, or -1 where no word is, as at `[CLS]`, `[SEP]`
+#   and `[PAD]`. Such positions may be anywhere, and so may the pieces of a word.
+# * It returns a tensor [B, H, W, W] of the dtype of `weights`. W is the largest number in `words`, that of all sequences, plus 1; so it is 0 if there is no word.
+# * In row i, column j stands what word i gives to word j: for each piece of word i, the sum of what it gives to all pieces of word j; and of these sums the mean over the
+#   pieces of word i.
+# * Nothing is divided by anything else. Where `[SEP]` gets much, the words get little, and their row has a sum far below 1.
+# * A sequence may have no piece of a word. Such a word gives 0 and gets 0 there.
+# * What positions without a word give and get does not matter, even if it is `nan` or `inf`.
+# * A gradient flows to `weights`, and is that of the formula.
+# * Numbers are as exact as their dtype allows. `weights` and `words` stay as they are, and an answer depends on no earlier call.
+#
+# For example, weights [[[[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.1, 0.4]]]] and words [[0, 0, 1]] give [[[[0.45, 0.55], [0.6, 0.4]]]].
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_word_attention(implementation):
+    """Raise an error if an implementation of `word_attention` is wrong; return nothing if it is right."""
+
+    ### BEGIN SOLUTION
+    def wanted(weights, words):
+        W = int(words.max()) + 1
+        table = weights.new_zeros(*weights.shape[:2], W, W)
+        for b, row in enumerate(words.tolist()):
+            for t, i in enumerate(row):
+                for s, j in enumerate(row):
+                    if min(i, j) >= 0:
+                        table[b, :, i, j] += weights[b, :, t, s] / row.count(i)
+        return table
+
+    def compare(weights, words, near=1e-10):
+        copies = weights.clone(), words.clone()
+        found, right = implementation(weights, words), wanted(weights, words)
+        assert words.equal(copies[1]) and weights.nan_to_num().equal(copies[0].nan_to_num())
+        assert found.dtype == weights.dtype and found.shape == right.shape
+        assert (found - right).abs().le(near).all()
+
+    rows = [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.1, 0.4]]
+    three = torch.tensor([[rows]], device=device)
+    found = implementation(three, torch.tensor([[0, 0, 1]], device=device))
+    assert (found.cpu() - torch.tensor([[[[0.45, 0.55], [0.6, 0.4]]]])).abs().max() < 1e-5
+    for numbers in (
+        [[-1, 0, 0, 1], [2, -1, 0, 2]],
+        [[0, 0, 1, 0], [4, 3, -1, 3]],
+        [[-1, 0, 1, -1], [-1, -1, -1, -1]],
+        [[-1] * 4] * 2,
+    ):
+        words = torch.tensor(numbers, device=device)
+        weights = (3 * torch.randn(2, 3, 4, 4, dtype=torch.float64)).softmax(3).to(device)
+        compare(weights, words)
+        compare(weights.float(), words, 1e-5)
+        compare(weights / 3e4, words)
+        compare(weights[:, :1, 2:3, 2:3], words[:, 2:3])
+        for nothing in (math.nan, math.inf):
+            for side in (words[:, None, :, None], words[:, None, None, :]):
+                compare(weights.masked_fill(side < 0, nothing), words)
+        if words.max() >= 0:
+            leaf, share = weights.requires_grad_(), torch.rand_like(wanted(weights, words))
+            tables = implementation(leaf, words), wanted(leaf, words)
+            slopes = [torch.autograd.grad((share * table).sum(), leaf)[0] for table in tables]
+            assert torch.allclose(*slopes)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_word_attention}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_word_attention hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 9 · In your own words ({points:explain} points)
+#
+# Look at what the last cell of Part 7 printed. Then write at most 200 words:
 #
 # 1. In the first table the columns of `[PAD]` are empty but for the diagonal, and its rows are not. What does each
 #    of these say about `[PAD]`, and does it matter that the rows are not empty?

@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 
 def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:
@@ -1904,6 +1904,36 @@ AGREE = [
     )
 ]
 
+CHECK_OF_EXAMPLES = """def check_word_attention(implementation):
+    weights = torch.tensor(
+        [[[[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.2, 0.5], [0.5, 0.2, 0.2, 0.1]]]],
+        device=device,
+    )
+    words = torch.tensor([[-1, 0, 0, 1]], device=device)
+    found = implementation(weights, words)
+    assert found.shape == (1, 1, 2, 2)
+    wanted = torch.tensor([[[[0.45, 0.3], [0.4, 0.1]]]], device=device)
+    assert torch.allclose(found, wanted, atol=1e-5)
+    weights[0, 0, 0] = weights[0, 0, :, 0] = math.nan
+    assert torch.allclose(implementation(weights, words), wanted, atol=1e-5)
+    found = implementation(wanted, torch.tensor([[0, 1]], device=device))
+    assert torch.allclose(found, wanted, atol=1e-5)"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    assert implementation(weights.double(), words).dtype == torch.float64
+    words = torch.tensor([[-2, 0, 0, 1]], device=device)
+    wanted = torch.tensor([[[[0.45, 0.3], [0.4, 0.1]]]], device=device)
+    assert torch.allclose(implementation(weights, words), wanted, atol=1e-5), 'no word at -2'"""
+)
+CHECKS = wrong_checks(
+    "word_attention",
+    "implementation(torch.ones(1, 1, 1, 1, device=device), torch.zeros(1, 1, device=device).long())",
+    "a wrong gradient; changed arguments; counting; empty input; memory of earlier calls; number types; padding; sizes; small numbers",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
+
 MUTANTS = [
     *PAIR,
     *TRUNCATE,
@@ -1923,8 +1953,44 @@ MUTANTS = [
     *PLACES,
     *REFUSED,
     *AGREE,
+    *CHECKS,
 ]
 
+CHECK_BY_AN_OWN_ANSWER = """def check_word_attention(implementation):
+    def own(weights, words):
+        W = int(words.max()) + 1
+        number = torch.arange(W, device=words.device)
+        tables = []
+        for weight, row in zip(weights, words):
+            there = (row >= 0).nonzero().flatten()
+            kept = weight[:, there][:, :, there]
+            hot = (row[there, None] == number).to(weight.dtype)
+            total = torch.einsum('hts,ti,sj->hij', kept, hot, hot)
+            tables.append(total / hot.sum(0).clamp(min=1)[:, None])
+        return torch.stack(tables)
+
+    cases = [(1, 1, 1), (1, 2, 5), (3, 2, 6), (2, 1, 9), (4, 3, 4)]
+    for B, H, T in cases * 3:
+        words = torch.randint(-1, T, (B, T)).to(device)
+        words[0] = words[0].clamp(max=T // 2)
+        for dtype, near in ((torch.float64, 1e-11), (torch.float32, 1e-5)):
+            for scale in (1.0, 1e-4):
+                leaf = (scale * torch.rand(B, H, T, T, dtype=dtype)).to(device).requires_grad_()
+                before = leaf.detach().clone(), words.clone()
+                found, wanted = implementation(leaf, words), own(leaf, words)
+                assert leaf.detach().equal(before[0]) and words.equal(before[1])
+                assert found.dtype == dtype and found.shape == wanted.shape
+                assert torch.allclose(found, wanted, rtol=near, atol=near)
+                if found.numel():
+                    share = torch.rand(found.shape).to(found)
+                    slopes = [torch.autograd.grad((share * x).sum(), leaf)[0] for x in (found, wanted)]
+                    assert torch.allclose(*slopes)
+        outside = words < 0
+        for unknown in (math.nan, -math.inf, math.inf):
+            for side in (outside[:, None, :, None], outside[:, None, None]):
+                weights = leaf.detach().masked_fill(side, unknown)
+                assert torch.allclose(implementation(weights, words), wanted, atol=1e-5)
+    assert implementation(leaf, 0 * words - 1).shape == (B, H, 0, 0)"""
 RIGHT_ANSWERS = [
     RightAnswer(
         "input_step_by_step",
@@ -2184,5 +2250,10 @@ def published_name(name, old=False):
     model.load_state_dict(state)
     return sorted(left_over)"""
         },
+    ),
+    RightAnswer(
+        "check_by_an_own_answer",
+        "compares with tables of its own on drawn weights",
+        {"own-check": CHECK_BY_AN_OWN_ANSWER},
     ),
 ]
