@@ -1382,9 +1382,92 @@ loss, accuracy = (sum(column) / len(scores) for column in zip(*scores))
 print(f"\nover all positions it says of itself: loss {loss:.2f}, tokens {100 * accuracy:.1f}%")
 
 # %% [markdown]
-# ## Part 5 · In your own words ({points:explain} points)
+# ## Part 5 · Test what somebody else wrote ({points:check} points)
 #
-# Look at what the last two cells printed. Then write at most 200 words:
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# If `##har` is hidden and `phil` and `##monic` are not, there is little to guess. So later models of BERT's authors hide *whole words*. Somebody, or something, wrote
+# `whole_words(chosen, words, most)`, which extends a choice of tokens to whole words. You do not see its code. Write `check_whole_words(implementation)`, which raises an error if
+# an implementation is wrong and returns nothing if it is right. This is what a right one does:
+#
+# * `chosen` is a bool tensor [B, T], True where a token is chosen. `words` is an int64 tensor [B, T] on the same device. B or T may be 0. `most` is an integer, or `None`.
+# * Each row is for itself. A negative number in `words`, whichever it is, means a special token. Any other is the number of the word that the token belongs to.
+# * A word is as many tokens as stand side by side with the same number. The numbers may begin anew, rise or fall, so a number that comes again later, behind a special token or
+#   another word, is another word.
+# * A word is wanted if at least one of its tokens is chosen. Special tokens are never taken, and that one is chosen has no effect at all.
+# * Words are taken whole or not at all. At most `most` tokens of each row are taken; `None` means that there is no limit.
+# * It goes through the wanted words of a row from left to right, and takes each that has room: one whose tokens and those taken before are `most` or fewer. It passes over a
+#   word that has no room; later, shorter ones may have it.
+# * A negative `most` raises a `ValueError`, whatever else it is given.
+# * It returns a bool tensor [B, T] on the device of `chosen`, True at the tokens that are taken. `chosen` and `words` stay as they are, and an answer depends on no earlier call.
+#
+# For example, words [[-1, 0, 0, 0, 1, 2, -1]] with the third and the sixth token chosen give [[F, T, T, T, F, T, F]] without a limit; with `most` 2 the first word has no room,
+# and [[F, F, F, F, F, T, F]] is given.
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_whole_words(implementation):
+    """Raise an error if an implementation of `whole_words` is wrong; return nothing if it is right."""
+
+    ### BEGIN SOLUTION
+    numbers = {"*": -1, "+": -7} | {letter: n for n, letter in enumerate("abc")}
+    signs = {"x": True, ".": False}
+
+    def read(text, known):
+        rows = [[known[sign] for sign in row] for row in text.split()]
+        return torch.tensor(rows, device=device)
+
+    def compare(words, chosen, most, wanted):
+        copies = words.clone(), chosen.clone()
+        taken = implementation(chosen, words, most)
+        assert words.equal(copies[0]) and chosen.equal(copies[1])
+        assert taken.dtype == torch.bool and taken.equal(wanted)
+
+    examples = [  # words, the choice, the limit, what is taken
+        ("*aaabc*", "..x..x.", None, ".xxx.x."),
+        ("*aaabc*", "..x..x.", 2, ".....x."),
+        ("*aaabc*", "..x..x.", 0, "......."),
+        ("aabb*aa+aa", "x...x.x...", None, "xx...xx..."),
+        ("+a*+", "x.xx", None, "...."),
+        ("cbabc", "xx...", None, "xx..."),
+        ("aabbbc", "x.x..x", 3, "xx...x"),
+        ("aabbbc", "x.x..x", 4, "xx...x"),
+        ("aaabb", "x..x.", 3, "xxx.."),
+        ("aabb", "x.x.", 3, "xx.."),
+        ("*aa", "xx.", 2, ".xx"),
+        ("aab bba", "..x ..x", 1, "..x ..x"),
+        ("aab bba", "..x ...", None, "..x ..."),
+        ("a" * 30, "x" + 29 * ".", None, "x" * 30),
+    ]
+    for words, chosen, most, wanted in examples:
+        compare(read(words, numbers), read(chosen, signs), most, read(wanted, signs))
+    for shape in ((0, 3), (2, 0), (0, 0)):
+        nothing = torch.ones(shape, device=device) > 0
+        compare(nothing.long(), nothing, 3, nothing)
+    for chosen in ("x", "."):
+        try:
+            implementation(read(chosen, signs), read("a", numbers), -1)
+        except ValueError:
+            continue
+        raise AssertionError("a negative limit must raise ValueError")
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_whole_words}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_whole_words hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 6 · In your own words ({points:explain} points)
+#
+# Look at what the last two cells of Part 4 printed. Then write at most 200 words:
 #
 # 1. Why does the loss start where it does, and where is it when the model knows how often each word occurs and
 #    nothing more? Cite both numbers, and the accuracy of that control.

@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 LEARNING = "step-lowers"
 
@@ -1434,6 +1434,33 @@ LOWERS = mutants_of(
     ),
 )
 
+CHECK_OF_EXAMPLES = """def check_whole_words(implementation):
+    def taken(chosen, words, most):
+        chosen = torch.tensor([chosen], device=device) > 0
+        return implementation(chosen, torch.tensor([words], device=device), most).tolist()[0]
+
+    words = [-1, 0, 0, 1, 2, 2, 2, -1, 0, 0]
+    chosen = [1, 0, 1, 0, 0, 1, 0, 0, 0, 1]
+    assert taken(chosen, words, None) == [False, True, True, False, True, True, True, False, True, True]
+    assert taken(chosen, words, 4) == [False, True, True, False, False, False, False, False, True, True]
+    assert taken(chosen, words, 1) == [False] * 10
+    assert taken([1, 1, 1], [5, 5, 7], 2) == [True, True, False]"""
+CHECK_OF_TOO_MUCH = (
+    CHECK_OF_EXAMPLES
+    + """
+    try:
+        taken(chosen, words, -1)
+    except ValueError as error:
+        assert 'negative' in str(error), 'the error must say that the limit is negative'"""
+)
+CHECKS = wrong_checks(
+    "whole_words",
+    "implementation(torch.ones(1, 2, device=device) > 0, torch.tensor([[0, 0]], device=device), None)",
+    "a tight fit; changed arguments; counting; empty input; errors that are not raised; number types; padding; sizes; the formula",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
+
 MUTANTS = [
     *CHOICE,
     *FATES,
@@ -1448,8 +1475,46 @@ MUTANTS = [
     *STEP,
     *EVALUATE,
     *LOWERS,
+    *CHECKS,
 ]
 
+CHECK_BY_AN_OWN_ANSWER = """def check_whole_words(implementation):
+    def own(chosen, words, most):
+        answer = []
+        for picks, row in zip(chosen.tolist(), words.tolist()):
+            spans, out, used = [], [False] * len(row), 0
+            for place, number in enumerate(row):
+                if place and number == row[place - 1]:
+                    spans[-1].append(place)
+                else:
+                    spans.append([place])
+            for span in spans:
+                if row[span[0]] < 0 or not any(picks[place] for place in span):
+                    continue
+                if most is None or used + len(span) <= most:
+                    used += len(span)
+                    for place in span:
+                        out[place] = True
+            answer.append(out)
+        return answer
+
+    sizes = [(3, 9), (1, 14), (2, 40), (4, 1), (0, 2), (2, 0)]
+    for number in range(180):
+        chosen = (torch.rand(sizes[number % 6]) < (0.1, 0.3, 0.8)[number % 3]).to(device)
+        words = torch.randint(-3, 4, chosen.shape).to(device)
+        words = words.repeat_interleave(3, 1)[:, : chosen.shape[1]] if number % 4 else words
+        most = (None, 0, 2, 3, 5, 7, 30)[number % 7]
+        given = chosen.clone(), words.clone()
+        found = implementation(chosen, words, most)
+        assert chosen.equal(given[0]) and words.equal(given[1])
+        assert found.dtype == torch.bool and found.shape == chosen.shape
+        assert found.tolist() == own(chosen, words, most)
+    for picks in (chosen[:0], ~chosen & chosen, chosen | ~chosen):
+        try:
+            implementation(picks, torch.zeros_like(picks).long(), -2)
+        except ValueError:
+            continue
+        raise AssertionError('a negative limit is an error')"""
 RIGHT_ANSWERS = [
     RightAnswer(
         "categories_by_bucketize",
@@ -1651,6 +1716,11 @@ def evaluate(model, batch):
                 "    for parameter, gradient in zip(parameters, gradients):\n        parameter.grad = gradient * factor\n",
             )
         },
+    ),
+    RightAnswer(
+        "check_by_an_own_answer",
+        "compares with whole words of its own on what is drawn",
+        {"own-check": CHECK_BY_AN_OWN_ANSWER},
     ),
 ]
 

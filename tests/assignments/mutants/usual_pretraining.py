@@ -112,3 +112,46 @@ def pretraining_loss(token_logits, labels, pair_logits, next_sentence_labels):
     mlm = masked_loss(token_logits, labels)
     nsp = masked_loss(pair_logits, next_sentence_labels)
     return mlm + nsp
+
+
+# %% own-check
+def check_whole_words(implementation):
+    def check(chosen, words, most, expected):
+        chosen = torch.tensor(chosen, dtype=torch.bool)
+        words = torch.tensor(words)
+        chosen_before = chosen.clone()
+        words_before = words.clone()
+        result = implementation(chosen, words, most)
+        if result.dtype != torch.bool:
+            raise AssertionError("the result must be bool")
+        if result.tolist() != torch.tensor(expected, dtype=torch.bool).tolist():
+            raise AssertionError("wrong tokens are taken")
+        if not torch.equal(chosen, chosen_before):
+            raise AssertionError("chosen was changed")
+        if not torch.equal(words, words_before):
+            raise AssertionError("words was changed")
+
+    # one word with three pieces, chosen in the middle
+    check([[0, 0, 1, 0, 0]], [[-1, 0, 0, 0, -1]], None, [[0, 1, 1, 1, 0]])
+    # special tokens are never taken
+    check([[1, 0, 0, 0, 1]], [[-1, 0, 0, 0, -2]], None, [[0, 0, 0, 0, 0]])
+    # the second segment counts from 0 again
+    check([[0, 1, 0, 0, 0, 0]], [[-1, 0, 0, -1, 0, 0]], None, [[0, 1, 1, 0, 0, 0]])
+    # two rows, each with its own limit
+    check(
+        [[1, 0, 0, 1], [0, 1, 1, 0]],
+        [[0, 0, 1, 1], [0, 0, 1, 2]],
+        2,
+        [[1, 1, 0, 0], [1, 1, 0, 0]],
+    )
+    # a word that is too long is passed over
+    check([[1, 0, 0, 1, 1]], [[0, 0, 0, 1, 2]], 2, [[0, 0, 0, 1, 1]])
+    # nothing fits
+    check([[1, 1]], [[0, 1]], 0, [[0, 0]])
+    with_error = False
+    try:
+        implementation(torch.ones(1, 2).bool(), torch.zeros(1, 2).long(), -1)
+    except ValueError:
+        with_error = True
+    if not with_error:
+        raise AssertionError("a negative limit must be an error")
