@@ -39,8 +39,9 @@ def cosine_cases(draw: Draw) -> Iterator[Case]:
         for _ in range(3):
             for shape in (draw.sizes(2), (5, 5), (1, 7), (6, 1)):
                 made = draw.normal(*shape, dtype=dtype)
-                exact = (dtype, name) in EXACT
-                yield Case(f"vectors in {name}", (made,), {}, hint, exact)
+                # of one feature a cosine is a sign: its gradient is rounding alone
+                slopes = (dtype, name) in EXACT and shape[1] > 1
+                yield Case(f"vectors in {name}", (made,), {}, hint, slopes)
     for scale, words in ((1e-6, "very short"), (1e-3, "short"), (1e4, "long")):
         for dtype, name in EXACT:
             for _ in range(3):
