@@ -106,10 +106,12 @@ def test_a_shorter_plan_adds_up_and_asks_for_nothing_before_its_chapter(weeks):
 def test_a_plan_of_two_weeks_by_hand(monkeypatch, tmp_path):
     one = teaching_page.Chapter("one", 5, "first", 2)
     monkeypatch.setattr(teaching_page, "chapters", lambda book: {1: one})
+    monkeypatch.setattr(teaching_page, "chapter_pages", lambda book: {1: "01-one"})
     monkeypatch.setattr(teaching_page, "capstone_hours", lambda root: 3)
     weeks = [Week([1], ["first"], "talk"), Week([], [])]
+    slides = '<a href="decks/01-one.html">slides</a>'
     assert rows(plan(weeks, "day", tmp_path)) == [
-        ["1", "1: {ref}`one`; talk", "`first`", "7"],
+        ["1", f"1: {{ref}}`one` ({slides}); talk", "`first`", "7"],
         ["2", "", "", ""],
         ["all", "", "", "7"],
     ]
