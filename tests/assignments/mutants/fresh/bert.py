@@ -811,10 +811,13 @@ RIGHT_ANSWERS = [
                 "pad = torch.nn.utils.rnn.pad_sequence\n"
                 "    ids = [torch.tensor(list(i)) for i, _ in inputs]\n"
                 "    types = [torch.tensor(list(t)) for _, t in inputs]\n"
-                '    return {"input_ids": pad(ids, batch_first=True, padding_value=pad_id),\n'
-                '            "token_type_ids": pad(types, batch_first=True),\n'
-                '            "attention_mask": pad([torch.ones_like(i, dtype=torch.bool) for i in ids], '
-                "batch_first=True)}",
+                "    real = [torch.ones_like(i, dtype=torch.bool) for i in ids]\n"
+                '    filled = {"input_ids": pad(ids, True, pad_id), "token_type_ids": pad(types, True),\n'
+                '              "attention_mask": pad(real, True)}\n'
+                '    more = -filled["input_ids"].size(1) % multiple\n'
+                '    values = {"input_ids": pad_id, "token_type_ids": 0, "attention_mask": False}\n'
+                "    return {name: torch.nn.functional.pad(rows, (0, more), value=values[name])\n"
+                "            for name, rows in filled.items()}",
             ),
         },
     ),
