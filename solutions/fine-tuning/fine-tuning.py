@@ -8,7 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-#   # Longer than 400 lines because an assignment is one notebook: nine parts, each with its prose, skeleton and tests.
+#   # Longer than 400 lines because an assignment is one notebook: ten parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: fine-tuning
 #     seconds: 60
@@ -2673,9 +2673,84 @@ for name, special in (("mean of the words", SPECIAL), ("with [CLS] and [SEP]", (
     print(row)
 
 # %% [markdown]
-# ## Part 9 · In your own words ({points:explain} points)
+# ## Part 9 · Test what somebody else wrote ({points:check} points)
 #
-# Look at what the cell above printed, and the table of senses at the end of Part 1. Then write at most 200 words:
+# **Question: how do you find out whether code is right that you did not write?**
+#
+# Names may have several words, so some tags say where each ends, too: `B-` at its first word, `E-` at its last one, `I-` at those between, `S-` at a name of one word. But a model
+# may forget an end, or begin in the middle. Somebody, or something, wrote `complete(tags)`, which takes complete names alone. You do not see its code. Write
+# `check_complete(implementation)`, which raises an error if an implementation is wrong and returns nothing if it is right. This is what a right one does:
+#
+# * `tags` is a list with an entry for each token: a string, or `None`, as at `[CLS]`, at `[SEP]` and at the later pieces of a word. Entries that are `None` are passed over, as if
+#   they were not there. So words are counted, not tokens: word 0 is the first entry that is not `None`.
+# * A tag is `O`, or one of `B-`, `I-`, `E-` and `S-` and behind it a type. The type is all that stands behind the first `-`. It has at least one character, and may have a `-` in it.
+#   Types that differ in any character, be it in capitals, are different.
+# * A complete name is a `B-`, then any number of `I-`, or none, then an `E-` of the type of the `B-`, word after word. Of which types the `I-` are does not matter. An `S-` is a
+#   complete name by itself.
+# * Nothing else is one. Any other word behind a `B-` and its `I-`, be it an `E-` of another type, breaks that name off; none of its words belongs to a complete name. A `B-` or `S-`
+#   that breaks one off begins a name of its own.
+# * It returns a tuple `(found, lost)` of two lists.
+# * `found` has a tuple `(type, begin, end)` for each complete name, in the order of the text: `begin` is the number of its first word, `end` that of the word behind its last.
+# * `lost` has the numbers of all words that belong to no complete name although their tag is not `O`, the lowest first. Either list may be empty.
+# * Any other string raises a `ValueError`, wherever it stands: `o`, `B-`, `PER`, `O-PER`, `L-PER`, the empty one and so on.
+# * There may be 1,000 entries. `tags` stays as it is, and an answer depends on no earlier call.
+#
+# For example, the tags None, B-PER, None, I-PER, E-PER, I-LOC, O, S-LOC, None give found [("PER", 0, 3), ("LOC", 5, 6)] and lost [3].
+#
+# {marked-by}
+
+
+# %% nbgrader={"grade": false, "grade_id": "own-check", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def check_complete(implementation):
+    """Raise an error if an implementation of `complete` is wrong; return nothing if it is right."""
+    ### BEGIN SOLUTION
+    examples = [  # `_` stands for None
+        ("_ B-PER _ I-PER E-PER I-LOC O S-LOC _", [("PER", 0, 3), ("LOC", 5, 6)], [3]),
+        ("B-A E-A S-B B-A I-A I-A I-A E-A", [("A", 0, 2), ("B", 2, 3), ("A", 3, 8)], []),
+        ("B-B E-B S-A B-B E-B", [("B", 0, 2), ("A", 2, 3), ("B", 3, 5)], []),
+        ("_ O B-A _ _ E-A _ _ E-A _ O B-A", [("A", 1, 3)], [3, 5]),
+        ("B-A E-B E-A B-A I-B E-B B-A I-B I-C E-A", [("A", 6, 10)], [*range(6)]),
+        ("B-A B-A E-A B-B I-B O I-B E-B", [("A", 1, 3)], [0, 3, 4, 6, 7]),
+        ("B-A S-A E-A I-A E-A", [("A", 1, 2)], [0, 2, 3, 4]),
+        ("B-A O E-A B-A I-A B-A", [], [0, 2, 3, 4, 5]),
+        (
+            "B-x-y E-x-z B-w-z E-x-z B-x E-X B-- E-- S-x-y",
+            [("-", 6, 8), ("x-y", 8, 9)],
+            [*range(6)],
+        ),
+        ("O O _ O", [], []),
+        ("_ _", [], []),
+        ("", [], []),
+        ("O " * 998 + "B-A E-A", [("A", 998, 1000)], []),
+    ]
+    for text, found, lost in examples:
+        tags = [None if tag == "_" else tag for tag in text.split()]
+        copied = list(tags)
+        assert implementation(tags) == (found, lost), text
+        assert tags == copied, "the list is changed"
+    for wrong in ("o", "b-A", "s-A", "B", "E-", "S-", "A", "O-", "O-A", "L-A", "U-A", "-A", ""):
+        for tags in ([wrong], ["B-A", None, wrong], [wrong, "O"]):
+            try:
+                implementation(tags)
+            except ValueError:
+                continue
+            raise AssertionError(f"{wrong!r} is no tag")
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-refuses", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# Three wrong implementations and a right one, packed so that nobody reads them first.
+# {checks:check_complete}
+assert not slipped, slipped
+### BEGIN HIDDEN TESTS
+# {checks:check_complete hidden}
+float(points)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 10 · In your own words ({points:explain} points)
+#
+# Look at what the last cell of Part 8 printed, and the table of senses at the end of Part 1. Then write at most 200 words:
 #
 # 1. *From scratch*, 96 labels: compare the two columns. What has that model learned, and why can more labels of the same
 #    adjectives not mend it? Cite both numbers.

@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_tools.grading.assignments.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer, wrong_checks
 
 
 def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:
@@ -2024,6 +2024,34 @@ EXPERIMENT = mutants_of(
     ),
 )
 
+CHECK_OF_EXAMPLES = """def check_complete(implementation):
+    def split(text):
+        return [None if tag == "_" else tag for tag in text.split()]
+    assert implementation(split("_ B-PER _ I-PER E-PER I-LOC O S-LOC _")) == ([("PER", 0, 3), ("LOC", 5, 6)], [3])
+    assert implementation([]) == ([], [])
+    assert implementation(split("B-A E-A B-A O I-A E-A S-B")) == ([("A", 0, 2), ("B", 6, 7)], [2, 4, 5])
+    assert implementation(split("B-A E-B B-A B-A E-A")) == ([("A", 3, 5)], [0, 1, 2])
+    for bad in ("o", "B-", "PER", "O-PER", "L-PER", ""):
+        try:
+            implementation([bad])
+        except ValueError:
+            continue
+        assert False"""
+CHECK_OF_TOO_MUCH = CHECK_OF_EXAMPLES.replace(
+    """ValueError:
+            continue""",
+    """ValueError as error:
+            assert bad in str(error), 'the error must say which tag it was'
+            continue""",
+)
+CHECKS = wrong_checks(
+    "complete",
+    "implementation(['B-A', 'E-A'])",
+    "changed arguments; counting; sizes; the formula; ties",
+    CHECK_OF_EXAMPLES,
+    CHECK_OF_TOO_MUCH,
+)
+
 MUTANTS = [
     *COSINES,
     *MEANS,
@@ -2044,8 +2072,36 @@ MUTANTS = [
     *TRAIN,
     *KEPT,
     *EXPERIMENT,
+    *CHECKS,
 ]
 
+CHECK_BY_AN_OWN_ANSWER = """def check_complete(implementation):
+    def own(tags):
+        words = [t for t in tags if t is not None]
+        found, used = [], set()
+        for i in range(len(words)):
+            if words[i][0] == "S":
+                found.append((words[i][2:], i, i + 1))
+                used.add(i)
+            if words[i][0] == "B":
+                kind, j = words[i][2:], i + 1
+                while j < len(words) and words[j][0] == "I":
+                    j += 1
+                if j < len(words) and words[j] == "E-" + kind:
+                    found.append((kind, i, j + 1))
+                    used |= set(range(i, j + 1))
+        return found, [i for i, w in enumerate(words) if w != "O" and i not in used]
+    for n in range(150):
+        tags = random.choices([None, "O", "B-A", "I-A", "E-A", "B-A-B", "I-A-B", "E-A-B", "S-a", "S-A", "E-a"], k=n % 40) if n else [*"O" * 998, "B-A", "E-A"]
+        before = list(tags)
+        assert implementation(tags) == own(before)
+        assert tags == before
+    for bad in ("X-A", "B-", "I", "E-", "O-A", "s-A", "L-A", ""):
+        try:
+            implementation(["B-A", bad, None])
+        except ValueError:
+            continue
+        raise AssertionError('no tag')"""
 RIGHT_ANSWERS = [
     RightAnswer(
         "senses_by_loops",
@@ -2308,6 +2364,11 @@ def evaluate(model, batches):
     finetune(model, batches(train, 24), judges, epochs=20, rate=2e-3)
     return model"""
         },
+    ),
+    RightAnswer(
+        "check_by_an_own_answer",
+        "compares with complete names of its own on what is drawn",
+        {"own-check": CHECK_BY_AN_OWN_ANSWER},
     ),
 ]
 
