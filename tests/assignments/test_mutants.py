@@ -117,7 +117,7 @@ def test_right_answers_get_full_marks_whatever_a_class_s_hidden_inputs_are(
 ):
     """Inputs that leave a comparison nothing but rounding come up in some classes."""
     told = [case.name for case in CASES[name][1]][:1]
-    assert under_secrets.changed(name, range(4, 8), tmp_path, told) == []
+    assert under_secrets.changed(name, (4, 5), tmp_path, told) == []
 
 
 @for_each("name", ASSIGNMENTS)
