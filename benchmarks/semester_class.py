@@ -56,6 +56,12 @@ class Settings:
     workers: int = setting(2, "submissions that `course grade` runs at a time")
     seed: int = setting(0, "of all that is drawn")
 
+    def __post_init__(self) -> None:
+        if sum(self.clusters) > self.students:
+            raise ValueError(
+                f"{self.students} students cannot be {sum(self.clusters)} copies"
+            )
+
 
 @dataclass
 class Work:
