@@ -505,7 +505,7 @@ def norm_as_made(kind, hidden, **centred):
 
 def norm_cases(draw: Draw) -> Iterator[Case]:
     B, H, T, D = draw.sizes(4)
-    D += 3  # of two features a norm is two signs: its gradient is rounding alone
+    D += 3  # of three, some rows vary so little that rounding decides the gradient
     for dtype, name in NAMES.items():
         for form in ((B, T, D), (T, D), (D,), (B, H, T, D), (2, B, 1, T, D)):
             kind = f"{len(form)} dimension{'s' * (len(form) > 1)} in {name}"
