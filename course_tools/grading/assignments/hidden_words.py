@@ -15,8 +15,8 @@ from typing import Any
 #: nbgrader's own marks around what is hidden.
 MARKS = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
 LEFT_OUT = "…"
-#: What feedback says where an answer is as it was released: it raises an error.
-NOT_STARTED = "Cannot pass: a part that it needs is not started."
+#: What a test says where an answer is as it was released: it raises an error.
+NOT_STARTED = "cannot pass: a part that it needs is not started"
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 QUOTED = re.compile(r"(?<!\w)'[^']+'(?!\w)|\"[^\"]+\"|`[^`]+`")
 #: In a comparison's words: where a student's own begin.

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from course_lib.files import EXERCISES
+from course_tools.grading.assignments.hidden_words import NOT_STARTED
 from course_tools.grading.check.check_run import (
     CellRun,
     KernelProblem,
@@ -216,7 +217,7 @@ def _run_problems(
 def _error_words(run: CellRun) -> str:
     where = f" ({run.place})" if run.place else ""
     if run.error == "NotImplementedError":
-        return f"cannot pass: a part that it needs is not started{where}."
+        return f"{NOT_STARTED}{where}."
     if run.error == "StdinNotImplementedError":
         return (
             f"asks for input(){where}. Nobody is there to answer in grading; put the"

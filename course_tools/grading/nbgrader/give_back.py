@@ -93,7 +93,7 @@ def _told(
         line = int(place[2]) if place else 0
         words = error.evalue if line and line not in lines else ""
         if error.ename == "NotImplementedError":
-            words = NOT_STARTED
+            words = f"{NOT_STARTED.capitalize()}."
         if not words and error.ename == "AssertionError":
             said = in_words(source, line, error.evalue, seen)
             words = f"{FAILS} It says: {said}" if said else ""

@@ -94,7 +94,7 @@ def _test_outputs(cell: NotebookNode, transcript: Transcript, tried: str) -> str
     if earned < points:
         words = told["words"] or "It earns a part of its points."
         if told["error"] == "NotImplementedError":
-            words = NOT_STARTED
+            words = f"{NOT_STARTED.capitalize()}."
         if told["earned"] == points:
             words = "The tests that you see pass; a hidden test fails."
             if said := str(mark.get("said", "")):

@@ -64,7 +64,7 @@ WRONG = {
         "if high < low: raise ValueError(high, low)\n    return high - low",
         "A hidden test fails.",
     ),
-    "untouched": ("raise NotImplementedError()", NOT_STARTED),
+    "untouched": ("raise NotImplementedError()", NOT_STARTED.capitalize()),
 }
 
 
