@@ -48,7 +48,7 @@ https://pytorch.org/get-started/locally shows for Linux, Pip and CPU.
 On Windows write `.venv\\Scripts\\` in place of `.venv/bin/`. Before you hand a notebook
 in, ask what is wrong with it:
 
-    .venv/bin/course check assignments/NAME/NAME.ipynb
+    .venv/bin/course check NAME.ipynb
 
 | assignment | notebook |
 | --- | --- |

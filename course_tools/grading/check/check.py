@@ -86,6 +86,7 @@ def check(
     path: Path, released_path: Path | None = None, time_limit: int = TIME_LIMIT
 ) -> Report:
     """Check a student's notebook, which is read and never written."""
+    path = find_notebook(path)
     with Reader({"opened": open_notebook, "compared": _compared}) as reader:
         try:
             given = reader.ask("opened", read_text(path), str(path))
@@ -129,6 +130,19 @@ def _compared(
     one, other = nbformat.from_dict(submitted), nbformat.from_dict(released)
     problems = [asdict(problem) for problem in structure_problems(one, other)]
     return problems, as_graded(one, other)
+
+
+def find_notebook(path: Path) -> Path:
+    """Find a notebook named without a folder, also from above the folder it lies in.
+
+    So ``course check attention.ipynb`` is right wherever a terminal opens: beside the
+    notebook, in the folder of ``course start``, or where that was typed.
+    """
+    if path.exists() or path.name != str(path):
+        return path
+    below = Path(path.stem, path.name)
+    places = [place for place in (below, "assignments" / below) if place.is_file()]
+    return places[0] if places else path
 
 
 def find_released(path: Path, submitted: NotebookNode) -> Path:

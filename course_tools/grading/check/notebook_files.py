@@ -82,8 +82,8 @@ def read_text(path: Path) -> str:
         )
     if not path.is_file():
         raise CannotCheck(
-            f"There is no file {path} here. Give the path of your notebook, e.g."
-            " attention.ipynb."
+            f"There is no file {path} here. Name your notebook, e.g. attention.ipynb,"
+            " where it lies or in the folder above."
         )
     if path.stat().st_size > LARGEST:
         raise CannotCheck(

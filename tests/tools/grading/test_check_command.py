@@ -44,6 +44,26 @@ def test_missing_file_is_not_checked(tmp_path):
     assert_not_checked(run(tmp_path / "attention.ipynb"), "There is no file")
 
 
+@pytest.mark.parametrize("where", ["mini", ".", "..", "../.."])
+def test_one_command_finds_a_notebook_wherever_the_terminal_opened(
+    tmp_path, monkeypatch, where
+):
+    """Beside it, above it, and where `course start` made the folder; no higher."""
+    notebook = tmp_path / "home" / "assignments" / "mini" / "mini.ipynb"
+    write_notebook(new_notebook(), notebook)
+    monkeypatch.chdir(notebook.parents[1] / where)
+    found = "no file" if where == "../.." else "no cell marked for grading"
+    assert_not_checked(run("mini.ipynb"), found)
+
+
+def test_a_notebook_in_another_folder_is_not_taken_for_one_that_is_named_by_its_path(
+    tmp_path, monkeypatch
+):
+    write_notebook(new_notebook(), tmp_path / "mini" / "mini.ipynb")
+    monkeypatch.chdir(tmp_path)
+    assert_not_checked(run("week/mini.ipynb"), "There is no file week/mini.ipynb")
+
+
 def test_folder_is_not_checked(tmp_path):
     assert_not_checked(run(tmp_path), "is a folder. Name the notebook in it")
 
