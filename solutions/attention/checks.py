@@ -1,7 +1,7 @@
 """Implementations of `focus` that a student's `check_focus` has to tell apart."""
 
 FUNCTION = "focus"
-VISIBLE = ("it measures in nats", "padding counts", "what is left is not divided by its sum")
+VISIBLE = ("it measures in nats", "padding counts", "counted among tokens alone")
 
 RIGHT = {
     "the reference": """

@@ -229,9 +229,8 @@ def check_dropout(function, plain, dropped, what, hint):
 #
 # BERT reads one segment, or two, as one sequence of ids. `[CLS]` stands in front, and `[SEP]` closes each segment:
 #
-# | | | | | | | | |
-# |---|---|---|---|---|---|---|---|
 # | token | [CLS] | my | dog | [SEP] | he | barks | [SEP] |
+# |---|---|---|---|---|---|---|---|
 # | segment | 0 | 0 | 0 | 0 | 1 | 1 | 1 |
 #
 # The segment ids (`token_type_ids`) say to which of the two a position belongs; each `[SEP]` belongs to the segment

@@ -4,7 +4,7 @@ FUNCTION = "join"
 VISIBLE = (
     "it looks at the last row alone",
     "positions go on from sentence to sentence",
-    "each row numbers its sentences anew",
+    "a sentence of no tokens has no number",
 )
 
 RIGHT = {

@@ -4,7 +4,7 @@ FUNCTION = "windows"
 VISIBLE = (
     "a window may cut a word",
     "the overlap is counted in words",
-    "it goes on behind the end of the text",
+    "a word that is too long is cut short",
 )
 
 RIGHT = {

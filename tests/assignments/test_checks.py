@@ -60,6 +60,50 @@ WRONG = [
 """
 
 
+#: What the text of each part gives as its example, asked of an implementation.
+EXAMPLES = {
+    "wordpiece": """
+    pieces = ["hug", "pug", "##s", "bun", "pun"]
+    assert it(pieces, 3, 1) == [(0, 3), (3, 5)]
+    assert it(pieces, 3, 2) == [(0, 3), (1, 4), (3, 5)]""",
+    "attention": """
+    weights, real = [[[0.2, 0.2, 0.5]]], [[True, True, False]]
+    bits, first = it(torch.tensor(weights), torch.tensor(real))
+    assert (round(bits.item(), 4), first.tolist()) == (1.0, [[0]])""",
+    "transformer": """
+    loss = it(torch.zeros(1, 1, 4), torch.tensor([[2]]), 0.1, 0)
+    assert round(loss.item(), 4) == 1.3863""",
+    "pretraining": """
+    words = torch.tensor([[-1, 0, 0, 0, 1, 2, -1]])
+    chosen = torch.tensor([[n in (2, 5) for n in range(7)]])
+    assert it(chosen, words, None).int().tolist() == [[0, 1, 1, 1, 0, 1, 0]]
+    assert it(chosen, words, 2).int().tolist() == [[0, 0, 0, 0, 0, 1, 0]]""",
+    "bert": """
+    weights = [[[[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.1, 0.4]]]]
+    found = it(torch.tensor(weights), torch.tensor([[0, 0, 1]]))
+    assert found.allclose(torch.tensor([[[[0.45, 0.55], [0.6, 0.4]]]]))""",
+    "fine-tuning": """
+    tags = [None, "B-PER", None, "I-PER", "E-PER", "I-LOC", "O", "S-LOC", None]
+    assert it(tags) == ([("PER", 0, 3), ("LOC", 5, 6)], [3])""",
+    "sentence-bert": """
+    right = torch.tensor([[True, False, False, False]])
+    numbers, found = it(torch.tensor([[0.75, 0.25, 0.5, 0.625]]), right, 2, 0.2)
+    assert (numbers.tolist(), found.tolist()) == ([[2, 1]], [[0.5, 0.25]])""",
+    "capstone": """
+    texts = ([[5, -100, 7]], [[5, 9, 7]], [[5, 9, 8]])
+    assert it(*(torch.tensor(text) for text in texts)) == (0.5, 1, 0, 1.0)
+    assert it(*(torch.tensor(4 * text) for text in texts)) == (0.5, 4, 0, 0.125)""",
+    "family": """
+    text, new, missing = it([5, 90, 6, 91], [90, 7, 8, 92, 1], [90, 91, 92], 1, 9)
+    assert (text, new) == ([5, 7, 8, 6, 91], [False, True, True, False, False])
+    assert missing == [91]""",
+    "modern": """
+    sentences, positions = it([2, 3, 1], 4)
+    assert sentences.tolist() == [[0, 0, 2, -1], [1, 1, 1, -1]]
+    assert positions.tolist() == [[0, 1, 0, 0], [0, 1, 2, 0]]""",
+}
+
+
 def answer(name: str) -> str:
     """The reference check of an assignment, and what its notebook defines for it."""
     notebook = parse_source(ROOT / "solutions" / name / f"{name}.py")
@@ -109,6 +153,17 @@ def test_the_reference_check_refuses_all_that_is_wrong_and_nothing_that_is_right
         rows = [*visible, *hidden]
         refused = {row.name for row in rows if trials.refuses(row) is not None}
     assert refused == {row.name for row in rows if row.kind}
+
+
+@for_each("name", TESTED)
+def test_who_tries_the_text_s_example_alone_is_told_of_a_wrong_one_that_passes(name):
+    function, visible, _ = implementations(ROOT / "solutions" / name / "checks.py")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marking_checks, "FUNCTION", function)
+        trials = marking_checks.Trials(check_of(f"def check(it):{EXAMPLES[name]}"))
+        passed = [row.kind for row in visible if trials.refuses(row) is None]
+    assert passed.count("") == 1, "the right one"
+    assert len(passed) > 1
 
 
 def mark(check, capsys) -> tuple[float, str]:
