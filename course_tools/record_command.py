@@ -5,6 +5,7 @@ kept, and no run is added to them. Several commands may run side by side, each w
 own seeds: a run is added to what the record holds by then.
 """
 
+import logging
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -135,6 +136,9 @@ def told(found: State) -> str:
 def show_states(names: Sequence[str]) -> None:
     """Print the state of each variant as it is found, and how many are current."""
     found = []
+    log = logging.getLogger("course_lib.data")
+    level = log.level
+    log.setLevel(logging.WARNING)  # nobody asks where a probe's stand-ins lie
     try:
         for state in states(names):
             typer.echo(told(state))
@@ -142,4 +146,6 @@ def show_states(names: Sequence[str]) -> None:
     except (FileNotFoundError, ValueError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=1) from error
+    finally:
+        log.setLevel(level)
     typer.echo(f"{found.count('current')} current, {found.count('stale')} stale")
