@@ -570,6 +570,10 @@ def length_cases(draw: Draw) -> Iterator[Case]:
             yield beam_case(draw, "another length penalty", V, K, 5, alpha=alpha)
             kind = "another length penalty and words that are almost certain"
             yield beam_case(draw, kind, V, K, 7, alpha=alpha, spread=5.0, hint=FINISHED)
+        for K in (2, 3, 4):
+            kind = "a length penalty by which a longer sentence may still win"
+            about = {"alpha": 4.0, "spread": 5.0, "end": 2.0, "hint": FINISHED}
+            yield beam_case(draw, kind, draw.randint(4, 7), K, 12, **about)
         for K, most in ((1, 1), (1, 4), (2, 1), (2, 3), (3, 2), (3, 5)):
             kind = "an end that never comes"
             yield beam_case(draw, kind, 6, K, most, end=-15.0, hint=UNFINISHED)

@@ -127,9 +127,10 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in code if not is_demonstration(cell)]
 
 
-def both_versions(
-    notebook: NotebookNode, changes: Changes
-) -> list[tuple[NotebookNode, NotebookNode]]:
+Pairs = list[tuple[NotebookNode, NotebookNode]]
+
+
+def both_versions(notebook: NotebookNode, changes: Changes) -> Pairs:
     """Pair each cell as the student has it with the same cell as the grader has it."""
     grader = change(notebook, changes)
     student, _ = ClearHiddenTests().preprocess(change(notebook, changes), {})
@@ -243,10 +244,12 @@ def in_processes(
         if place > max(begins.values(), default=-1):
             break
         for name in (name for name, begin in begins.items() if begin == place):
+            changed = both_versions(notebook, cases[name])
+            within = reached(cells, [whole for _, whole in changed])
 
-            def rest(place: int = place, changes: Changes = cases[name]) -> Outcome:
-                changed = both_versions(notebook, changes)
-                within = reached(cells, [whole for _, whole in changed])
+            def rest(
+                place: int = place, changed: Pairs = changed, within: set[str] = within
+            ) -> Outcome:
                 for visible, whole in changed[place:]:
                     if role(whole) != "test" or grade_id(whole) in within:
                         here.run(visible, whole)

@@ -9,6 +9,7 @@ state say, reaches all.
 import ast
 import re
 from collections.abc import Collection, Sequence
+from functools import cache
 
 from nbformat import NotebookNode
 
@@ -21,6 +22,8 @@ SHARED = re.compile(
     r"seed|rng_state|\bset_|[sg]etattr|globals|builtins|__(?!init__)[a-z]|course_|import"
     r"|\b(?:torch|math|random|F|nn)(?:\.\w+)+ *=[^=]"
 )
+
+Names = tuple[frozenset[str], frozenset[str]]  # what is defined, and what is used
 
 
 def reached(cells: Sequence[NotebookNode], changed: Sequence[NotebookNode]) -> set[str]:
@@ -42,10 +45,8 @@ def reached(cells: Sequence[NotebookNode], changed: Sequence[NotebookNode]) -> s
         return {*tests}
     if any(SHARED.search(text) for _, text in new):
         return {*tests}
-    others = [ast.parse(cell.source) for cell in cells if role(cell) != "test"]
-    statements = [
-        (defined_in(part), used_in(part)) for tree in others for part in tree.body
-    ]
+    others = [cell.source for cell in cells if role(cell) != "test"]
+    statements = [names for source in others for names in _by_statement(source)]
     while True:
         more = {name for its, used in statements if used & known for name in its}
         if more <= known:
@@ -68,16 +69,23 @@ def with_what_they_use(
         found |= more
 
 
-def _tests(cells: Sequence[NotebookNode]) -> dict[str, tuple[set[str], set[str]]]:
+def _tests(cells: Sequence[NotebookNode]) -> dict[str, Names]:
     """By test cell, the names that it defines and those that it uses."""
-    return {
-        cell.metadata.nbgrader.grade_id: (
-            defined_in(tree := parsed(cell.source)),
-            used_in(tree) | asked_of(cell.source),
-        )
-        for cell in cells
-        if role(cell) == "test"
-    }
+    tests = [cell for cell in cells if role(cell) == "test"]
+    return {cell.metadata.nbgrader.grade_id: _in_test(cell.source) for cell in tests}
+
+
+# Hundreds of answers are asked about with the same cells of the reference.
+@cache
+def _in_test(source: str) -> Names:
+    tree = parsed(source)
+    return frozenset(defined_in(tree)), frozenset(used_in(tree) | asked_of(source))
+
+
+@cache
+def _by_statement(source: str) -> tuple[Names, ...]:
+    parts = ast.parse(source).body
+    return tuple((frozenset(defined_in(x)), frozenset(used_in(x))) for x in parts)
 
 
 def defined_in(tree: ast.Module | ast.stmt) -> set[str]:
