@@ -1124,7 +1124,7 @@ for beam_size in (1, 4):
 #   the position of the largest weight, counted from 0 among all S positions. Of equal ones it is the first. A weight of 0 adds 0 to the entropy.
 # * Where nothing is left, because all is padding or all that is left is 0, the entropy is 0 and the position is -1.
 # * A gradient flows from `bits` to `weights`. It is finite everywhere, also at weights of 0, and 0 at padding.
-# * Numbers are as exact as their dtype allows. `weights` and `real` stay as they are, and an answer depends on no earlier call.
+# * Numbers are as exact as their dtype allows; their last digits may differ. `weights` and `real` stay as they are, and an answer depends on no earlier call.
 #
 # For example, weights [[[0.2, 0.2, 0.5]]] and real [[True, True, False]] give bits [[1.0]] and first [[0]].
 #

@@ -1790,7 +1790,7 @@ with torch.no_grad():
 # * A sequence may have no piece of a word. Such a word gives 0 and gets 0 there.
 # * What positions without a word give and get does not matter, even if it is `nan` or `inf`.
 # * A gradient flows to `weights`, and is that of the formula.
-# * Numbers are as exact as their dtype allows. `weights` and `words` stay as they are, and an answer depends on no earlier call.
+# * Numbers are as exact as their dtype allows; their last digits may differ. `weights` and `words` stay as they are, and an answer depends on no earlier call.
 #
 # For example, weights [[[[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.1, 0.4]]]] and words [[0, 0, 1]] give [[[[0.45, 0.55], [0.6, 0.4]]]].
 #

@@ -1872,13 +1872,14 @@ print(
 #
 # * `logits` is a float32 or float64 tensor [B, T, V], `targets` an int64 tensor [B, T] of words from 0 to V - 1, `smoothing` a Python float from 0 to below 1, and `padding`
 #   the number of the word that stands for padding, which may be any. V is at least 3.
-# * A position whose target is `padding` does not count, wherever it stands. What its logits are does not matter for the loss, even if they are `nan`.
+# * A position whose target is `padding` does not count, wherever it stands. What its logits are does not matter for the loss, even if they are `nan`; if they are, their own
+#   gradient may be anything.
 # * At each other position the target is a distribution over words: the right word has $1 - \epsilon$, where $\epsilon$ is the `smoothing`, the padding has 0, and the
 #   $V - 2$ other words share $\epsilon$ in equal parts. The position's loss is the cross-entropy, $-\sum_v p_v \ln q_v$, where $q$ is the softmax of its logits over
 #   all V words, padding included.
 # * It returns the mean over all positions of the batch that count, a tensor without dimensions, of the dtype of `logits`; it is 0 if none counts.
 # * A gradient flows to `logits`, and is that of the formula. Logits of several thousand are legal.
-# * Numbers are as exact as their dtype allows. `logits` and `targets` stay as they are, and an answer depends on no earlier call.
+# * Numbers are as exact as their dtype allows; their last digits may differ. `logits` and `targets` stay as they are, and an answer depends on no earlier call.
 #
 # For example, logits [[[0., 0., 0., 0.]]], targets [[2]], smoothing 0.1 and padding 0 give $\ln 4 = 1.3863$.
 #

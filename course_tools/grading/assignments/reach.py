@@ -8,6 +8,7 @@ state say, reaches all.
 
 import ast
 import re
+import symtable
 from collections.abc import Collection, Sequence
 from functools import cache
 
@@ -59,27 +60,46 @@ def reached(cells: Sequence[NotebookNode], changed: Sequence[NotebookNode]) -> s
 def with_what_they_use(
     cells: Sequence[NotebookNode], names: Collection[str]
 ) -> set[str]:
-    """Add to tests those that define what they use."""
-    tests, found = _tests(cells), {*names}
-    while True:
-        wanted = {n for test in found for n in tests[test][1] - tests[test][0]}
-        more = {name for name, (defined, _) in tests.items() if defined & wanted}
-        if more <= found:
-            return found
+    """Add to tests those that define what they use, the last one before it."""
+    needs, defined_by = dict[str, set[str]](), dict[str, str]()
+    for cell in cells:
+        defined, _ = _names(cell.source)
+        test = cell.metadata.nbgrader.grade_id if role(cell) == "test" else ""
+        if test:
+            asked = _asked_for(cell.source) - defined
+            needs[test] = {defined_by.get(name, "") for name in asked} - {""}
+        defined_by |= dict.fromkeys(defined, test)
+    found, more = set[str](), {*names}
+    while more:
         found |= more
+        more = {need for test in more for need in needs[test]} - found
+    return found
 
 
 def _tests(cells: Sequence[NotebookNode]) -> dict[str, Names]:
     """By test cell, the names that it defines and those that it uses."""
     tests = [cell for cell in cells if role(cell) == "test"]
-    return {cell.metadata.nbgrader.grade_id: _in_test(cell.source) for cell in tests}
+    return {cell.metadata.nbgrader.grade_id: _names(cell.source) for cell in tests}
 
 
 # Hundreds of answers are asked about with the same cells of the reference.
 @cache
-def _in_test(source: str) -> Names:
+def _names(source: str) -> Names:
     tree = parsed(source)
     return frozenset(defined_in(tree)), frozenset(used_in(tree) | asked_of(source))
+
+
+@cache
+def _asked_for(source: str) -> frozenset[str]:
+    """The names that a cell reads and that are no variables of its functions."""
+    tables = [symtable.symtable(ast.unparse(parsed(source)), "a cell", "exec")]
+    found = asked_of(source)
+    for table in tables:
+        tables += table.get_children()
+        symbols = [symbol for symbol in table.get_symbols() if symbol.is_referenced()]
+        outer = table.get_type() == "module"
+        found |= {x.get_name() for x in symbols if outer or x.is_global()}
+    return frozenset(found)
 
 
 @cache

@@ -51,6 +51,8 @@ def test_what_changes_nothing_reaches_nothing():
 
 
 def test_a_test_goes_with_those_that_define_what_it_uses():
+    """With the last one before it; the variables of its functions are its own."""
+
     def test(name: str, source: str):
         mark = {"grade_id": name, "grade": True, "solution": False}
         return new_code_cell(source, metadata={"nbgrader": mark})
@@ -58,8 +60,12 @@ def test_a_test_goes_with_those_that_define_what_it_uses():
     tests = [
         test("ranks", "def ranks(x):\n    return sorted(x)\n\nassert ranks([])"),
         test("rows", "rows = [1]\nassert rows"),
-        test("spread", "spread = ranks"),
+        test("old-spread", "spread = sum\nwidth = 3"),
+        test("spread", "spread = ranks\ncolumns = 2"),
         test("experiment", "rows = [2]\nassert spread(rows) == rows"),
+        test("other", "def flat(width, columns):\n    return [n for n in width]"),
+        test("later", "width = columns = ranks"),
     ]
     found = with_what_they_use(tests, {"experiment"})
     assert found == {"experiment", "spread", "ranks"}
+    assert with_what_they_use(tests, {"other"}) == {"other"}
