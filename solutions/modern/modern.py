@@ -557,7 +557,7 @@ check_close(
 # \frac{e^{s_{bd}}}{e^{s_{bd}} + \sum_{w \in \mathcal W_b} e^{s_{bw}}}$$
 #
 # Return also the **hardest** wrong document of each query: that with the largest cosine, and of equal ones the first; -1 if a query has no
-# wrong document. Then its loss is 0.
+# wrong document. Then its loss is 0. (Where rounding alone decides between two documents, either is right.)
 #
 # Each query has one right document at least. A temperature of 0.001 is legal, and $e^{1000}$ is infinite.
 
@@ -919,7 +919,7 @@ assert not merge(weight, down, up, tensor([1.0, 2.0], torch.float64)).requires_g
 # divides it by the DCG of the best order.
 #
 # * A search finds some documents and scores them; `found` says which. Those that it does not find stand nowhere in its ranking and earn nothing. What their score says does
-#   not matter; it may be `nan`.
+#   not matter; it may be `nan`. The scores of the others are finite.
 # * The best order is that of **all** documents, found or not, again with the first $k$. So who does not find loses.
 # * Documents with equal scores are put into the **worst** order, the least relevant first, so that nobody is lucky. Scores that differ by
 #   a rounding error are not equal.

@@ -1412,7 +1412,13 @@ CHECK_OF_EXAMPLES = """def check_windows(implementation):
     assert implementation(pieces, 4, 2) == [(0, 3), (3, 7)]
     assert implementation(pieces, 3, 2) == [(0, 3), (3, 6), (5, 7)]
     assert implementation(pieces, 5, 1) == [(0, 5), (5, 7)]
-    assert implementation(['a', 'b', 'c', 'd', 'e'], 3, 2) == [(0, 3), (1, 4), (2, 5)]"""
+    assert implementation(['a', 'b', 'c', 'd', 'e'], 3, 2) == [(0, 3), (1, 4), (2, 5)]
+    raised = False
+    try:
+        implementation(['a', '##b'], 1, 0)
+    except ValueError:
+        raised = True
+    assert raised, 'a word of two pieces has no room'"""
 CHECK_OF_TOO_MUCH = (
     CHECK_OF_EXAMPLES
     + """
@@ -1425,7 +1431,7 @@ CHECK_OF_TOO_MUCH = (
 CHECKS = wrong_checks(
     "windows",
     "implementation(['hug', '##s'], 2, 1)",
-    "counting; empty input; errors that are not raised; sizes; the order; ties",
+    "counting; empty input; sizes; the order; ties",
     CHECK_OF_EXAMPLES,
     CHECK_OF_TOO_MUCH,
 )
