@@ -74,6 +74,7 @@ def soft_cases(draw: Draw) -> Iterator[Case]:
             sizes[place] = 1
             yield soft_case(draw, f"one {name}", sizes=sizes)
         yield soft_case(draw, "one word", sizes=[3, 5, 1])
+        yield soft_case(draw, "many words", sizes=[3, 5, 130])
         yield soft_case(draw, "one size for everything", sizes=draw.sizes(1) * 3)
         hint = "Take log_softmax: the logarithm of a softmax is -inf for small ones."
         kind, sizes = "logits that lie far apart", [7, 6, 2]  # often both far below 0
@@ -118,15 +119,17 @@ def mixed_loss(soft, logits, labels, weight):
 
 
 def mixed_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind: str, weight=0.35, sizes=None, share=0.6, hint="", **given) -> Case:
+    def case(kind: str, weight=0.35, sizes=None, share=0.6, hint="", apart=False, **given):
         B, T, V = sizes or draw.sizes(3)
         mask = draw.mask(B, T, share=share)
         given = {"dtype": DOUBLE, **given}
         drawn = [[draw.randrange(V) for _ in range(T)] for _ in range(B)]
         labels = torch.tensor(drawn, device=draw.device).masked_fill(~mask, -1)
         soft = draw.normal(B, dtype=given["dtype"]).abs()
-        args = (soft, padded(draw, mask, V, **given), labels, weight)
-        return Case(kind, args, hint=hint)
+        logits = padded(draw, mask, V, **given)
+        if apart:
+            logits = logits.transpose(0, 2).contiguous().transpose(0, 2)
+        return Case(kind, (soft, logits, labels, weight), hint=hint)
 
     for _ in range(8):
         yield case("labels at some tokens")
@@ -142,6 +145,8 @@ def mixed_cases(draw: Draw) -> Iterator[Case]:
             yield case(f"one {name}", sizes=sizes)
         yield case("one size for everything", sizes=draw.sizes(1) * 3)
         yield case("more than a hundred words", sizes=[3, 5, 130])
+        yield case("a single word, which costs nothing", sizes=[3, 5, 1])
+        yield case("logits that do not lie in a row", apart=True)
         yield case("logits that lie far apart", scale=1e4)
         yield case("large padding", padding=1e6, hint=PADDING)
         for padding in (math.nan, math.inf, -math.inf):
@@ -216,8 +221,11 @@ def maxsim_cases(draw: Draw) -> Iterator[Case]:
         kind, hint = "products that are all negative", "No product has a least value."
         yield maxsim_case(draw, kind, small(), shift=2.0, hint=hint)
         kind = "products that are all very negative"
-        yield maxsim_case(draw, kind, small(), shift=3e5, hint="Fill padding with -inf.")
+        for shift, sizes in ((3e5, small()), (3e9, [2, 9, 3, 2, 5])):
+            hint = "Fill padding with -inf."
+            yield maxsim_case(draw, kind, sizes, shift=shift, hint=hint)
         yield maxsim_case(draw, "tiny vectors", small(), scale=1e-4)
+        yield maxsim_case(draw, "long vectors", small(), scale=50.0)
         yield maxsim_case(draw, "large padding", small(), padding=1e5, hint=PADDING)
 
 
@@ -279,6 +287,8 @@ def build_cases(draw: Draw) -> Iterator[Case]:
         shots = [(ids(1, 2), ids(1, 1)), (ids(20, 30), ids(1, 2)), (ids(1, 2), ids(1, 1))]
         kind = "a long shot between short ones"
         yield Case(kind, ([1], shots, [2, 3], 0, draw.randint(7, 30)))
+        kind, shots = "shots that are equal", [([4, 5], [6])] * 3
+        yield Case(kind, ([1], shots, [2, 3], 0, draw.randint(3, 14)))
         yield Case("an empty start", ([], shots, [2, 3], 0, draw.randint(7, 60)))
 
 
@@ -389,7 +399,8 @@ def choice_cases(draw: Draw) -> Iterator[Case]:
         P, A, M = sizes or draw.sizes(3)
         mask = draw.mask(A, M, share=about.get("share", 0.6))
         given = {"dtype": about.get("dtype", DOUBLE), "padding": about.get("padding", 1.0)}
-        one = lambda: padded(draw, mask, dtype=given["dtype"]).abs()
+        scale = about.get("scale", 1.0)
+        one = lambda: padded(draw, mask, dtype=given["dtype"], scale=scale).abs()
         table, kwargs = -torch.stack([one() for _ in range(P)]), dict(kwargs or {})
         if kwargs.pop("prior", None):
             kwargs["prior"] = -one()
@@ -407,6 +418,8 @@ def choice_cases(draw: Draw) -> Iterator[Case]:
         if about.get("equal"):
             table, mask = (4 * table).round() / 4, torch.ones_like(mask)
             table[:, -2:], table[:, 1] = table[:, :2], table[:, 0]
+            if (prior := kwargs.get("prior")) is not None:
+                prior[:] = (4 * prior[:1]).round() / 4
         args, exact = (table, mask), not (about.get("equal") or about.get("impossible"))
         return Case(kind, args, kwargs, hint, gradients=exact)
 
@@ -423,6 +436,7 @@ def choice_cases(draw: Draw) -> Iterator[Case]:
     ):
         for _ in range(3):
             yield case(name, kwargs=kwargs)
+            yield case(f"{name}, and scores far below 0", kwargs=kwargs, scale=1e4)
         yield case(f"{name}, in float32", kwargs=kwargs, dtype=SINGLE)
         for padding in (math.nan, math.inf, -math.inf):
             kind = f"{name}, and padding that is no finite number"
@@ -440,7 +454,9 @@ def choice_cases(draw: Draw) -> Iterator[Case]:
         yield case("impossible answers of one token", impossible=True, share=0.0)
         yield case("scores that are nearly equal", close=1e-9, hint="They are not equal.")
         kind, hint = "equal scores", "Of equal ones the first is chosen."
-        yield case(kind, [5, 6, 2], hint, {"alpha": 0.0}, equal=True)
+        for prior in (None, True):
+            kwargs = {"alpha": 0.0, "prior": prior}
+            yield case(kind, [5, 6, 2], hint, kwargs, equal=True)
 
 
 Comparison(

@@ -127,13 +127,13 @@ def geglu(hidden, weight, output):
     return states.to(hidden.dtype), torch.stack(gates, -1).to(hidden.dtype)
 
 
-def gate_case(draw: Draw, kind, sizes=None, dtype=DOUBLE, scale=1.0, shut=False) -> Case:
+def gate_case(draw: Draw, kind, sizes=None, dtype=DOUBLE, scale=1.0, shut=0) -> Case:
     B, T, D, F = sizes or draw.sizes(4)
     hidden = draw.normal(B, T, D, dtype=dtype, scale=scale)
     weight, output = draw.normal(2 * F, D, dtype=dtype), draw.normal(D, F, dtype=dtype)
-    if shut:
-        hidden, output = 1 + 0.01 * hidden, 1e12 * output
-        weight[0::2] = 0.1 * weight[0::2] - draw.uniform(7, 9) / D
+    if shut:  # z is about -shut, and the states are about 1
+        hidden, output = 1 + 0.01 * hidden, math.exp(shut**2 / 2) * output
+        weight[0::2] = 0.1 * weight[0::2] - shut / D
     return Case(kind, (hidden, weight, output))
 
 
@@ -149,7 +149,8 @@ def gate_cases(draw: Draw) -> Iterator[Case]:
 
 def gate_edges(draw: Draw) -> Iterator[Case]:
     for _ in range(8):
-        yield gate_case(draw, "gates that are nearly shut, before large weights", shut=True)
+        for shut in (draw.uniform(7, 9), draw.uniform(11, 15)):
+            yield gate_case(draw, "gates that are nearly shut, before large weights", shut=shut)
         yield gate_case(draw, "gates that are open or shut", scale=30.0)
 
 
@@ -171,10 +172,10 @@ def local_mask(sentences, reach=None):
 
 
 def mask_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind, *reach, rows=3, longest=6, padding=0.3, parts=4, most=9) -> Case:
+    def case(kind, *reach, rows=3, longest=6, padding=0.3, parts=4, least=0, most=9) -> Case:
         made = [[] for _ in range(rows)]
         for row in made:
-            for number in draw.sample(range(most + 1), parts):
+            for number in draw.sample(range(least, least + most + 1), parts):
                 row += [number] * draw.randint(1, longest)
                 row += [-1] * (draw.randint(1, 3) if draw.random() < padding else 0)
         T, left = max(map(len, made)), draw.random() < 0.3
@@ -195,8 +196,12 @@ def mask_cases(draw: Draw) -> Iterator[Case]:
         yield case("one sentence", 2, parts=1, longest=13)
         yield case("sentences of one token", 1, longest=1)
         yield case("large numbers of sentences", 2, most=10**6)
+        for least in (10_000, 2**24):
+            yield case("large numbers of sentences that follow each other", 2, least=least)
     yield case("a reach above a hundred", 130, rows=1, longest=400, parts=2)
     yield case("many tokens", 7, rows=1, longest=60, parts=5)
+    row = torch.full((1, 530), 3, device=draw.device)
+    yield Case("a long row and no reach", (row,), gradients=False)
     yield Case(
         "padding alone", (torch.full((2, 5), -1, device=draw.device), 2), gradients=False
     )
@@ -404,7 +409,8 @@ def rank_cases(draw: Draw) -> Iterator[Case]:
         yield rank_case(draw, "everything found", share=1.0)
         yield rank_case(draw, "one document found", share=0.0)
         yield rank_case(draw, "grades above 6", [5, 13], most=12)
-        yield rank_case(draw, "scores that are very negative", shift=-1e12, share=0.5)
+        yield rank_case(draw, "scores that are very negative", factor=1e15, shift=-1e17)
+        yield rank_case(draw, "grades up to 70", [3, 7], most=70)
         for kind, sizes in one_of(draw, "query", "document"):
             yield rank_case(draw, kind, sizes)
 

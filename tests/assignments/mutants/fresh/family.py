@@ -1,0 +1,1188 @@
+"""Fresh wrong and right answers to the assignment on the family's losses and scores, written from the text that students read."""
+
+from fresh import Fresh, fresh
+
+from course_tools.grading.assignments.mutants import RightAnswer
+
+STUDENT = "    student = student.masked_fill(~mask[..., None], 0)\n"
+TEACHER = "    teacher = teacher.detach().masked_fill(~mask[..., None], 0)"
+LOG_P = "    log_p = (teacher / temperature).log_softmax(dim=-1)"
+LOG_Q = "    log_q = (student / temperature).log_softmax(dim=-1)"
+PARTS = "    parts = log_p.exp() * (log_p - log_q)"
+DIVERGENCE = "    divergence = torch.where(log_p.isinf(), 0, parts).sum(dim=-1)"
+SOFT_RETURN = (
+    "    return temperature**2 * divergence.sum(dim=1) / mask.sum(dim=1).clamp(min=1)"
+)
+SOFT = [
+    *fresh(
+        "legal input",
+        "distillation-soft",
+        "soft",
+        (
+            "soft_targets_padding_only_behind",
+            "divides by the place of the last real token, as if padding stood only behind",
+            SOFT_RETURN,
+            "    places = torch.arange(1, mask.shape[1] + 1, device=mask.device)\n    lengths = (mask * places).amax(dim=1)\n    return temperature**2 * divergence.sum(dim=1) / lengths.clamp(min=1)",
+        ),
+        (
+            "soft_targets_counts_are_single",
+            "counts tokens in single precision, so that half precision comes back as single",
+            "mask.sum(dim=1).clamp(min=1)",
+            "mask.float().sum(dim=1).clamp(min=1)",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "distillation-edges",
+        "soft",
+        (
+            "soft_targets_student_may_not_say_it_either",
+            "takes the words that the teacher rules out from the student's softmax, too",
+            LOG_Q,
+            "    student = student.masked_fill(teacher == -torch.inf, -torch.inf)\n"
+            + LOG_Q,
+        ),
+    ),
+    *fresh(
+        "leak",
+        "distillation-edges",
+        "soft",
+        (
+            "soft_targets_ruled_out_once_ruled_out_in_the_sentence",
+            "leaves a word out at all tokens of a sentence if the teacher rules it out at one",
+            "torch.where(log_p.isinf(), 0, parts)",
+            "torch.where(log_p.isinf().any(dim=1, keepdim=True), 0, parts)",
+        ),
+        (
+            "soft_targets_ruled_out_in_the_first_sentence",
+            "takes the words that are ruled out from the first sentence, as if they were the same in all",
+            "torch.where(log_p.isinf(), 0, parts)",
+            "torch.where(log_p[:1].isinf() | parts.isnan(), 0, parts)",
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "distillation-soft",
+        "soft",
+        (
+            "soft_targets_thirty_two_likeliest_words",
+            "sums over the 32 words that the teacher finds likeliest",
+            DIVERGENCE,
+            "    parts = torch.where(log_p.isinf(), 0, parts)\n"
+            "    top = log_p.topk(min(32, log_p.shape[-1]), dim=-1).indices\n"
+            "    divergence = parts.gather(-1, top).sum(dim=-1)",
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "distillation-soft",
+        "soft",
+        (
+            "soft_targets_factor_at_least_one",
+            "multiplies by the square only for temperatures above 1, below by 1",
+            "temperature**2 *",
+            "max(1.0, temperature) ** 2 *",
+        ),
+        (
+            "soft_targets_temperature_at_least_half",
+            "raises temperatures below 1/2 to 1/2, against overflow",
+            STUDENT,
+            "    temperature = max(temperature, 0.5)\n" + STUDENT,
+        ),
+        (
+            "soft_targets_unlikely_words_left_out",
+            "takes words that the teacher gives less than 1e-6 for ruled out, however much the student misses them",
+            "log_p.isinf()",
+            "log_p.exp() < 1e-6",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "distillation-soft",
+        "soft",
+        (
+            "soft_targets_student_not_below_minus_100",
+            "cuts the student's log-probabilities off at -100, as binary cross-entropy does",
+            LOG_Q,
+            LOG_Q + ".clamp(min=-100)",
+        ),
+        (
+            "soft_targets_logarithm_of_the_quotient",
+            "divides probabilities and takes the logarithm then, which is infinite where the student's underflows",
+            PARTS,
+            "    parts = torch.xlogy(log_p.exp(), log_p.exp() / log_q.exp())",
+        ),
+        (
+            "soft_targets_a_little_more_than_all_tokens",
+            "adds 1e-6 to the number of tokens instead of asking whether there is one",
+            "mask.sum(dim=1).clamp(min=1)",
+            "(mask.sum(dim=1) + 1e-6)",
+        ),
+        (
+            "soft_targets_square_in_the_dtype",
+            "squares the temperature as a tensor, which overflows in half precision above 256",
+            "temperature**2 *",
+            "torch.tensor(temperature).to(student) ** 2 *",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "distillation-edges",
+        "soft",
+        (
+            "soft_targets_teacher_not_below_minus_100",
+            "raises the teacher's logits to -100 at least, so that ruled-out words stay possible beside low ones",
+            TEACHER,
+            TEACHER + ".clamp(min=-100)",
+        ),
+        (
+            "soft_targets_asks_the_logit_whether_infinite",
+            "takes out words with an infinite logit, not those whose log-probability has become infinite",
+            "torch.where(log_p.isinf(), 0, parts)",
+            "torch.where(teacher.isinf(), 0, parts)",
+        ),
+    ),
+    Fresh(
+        "soft_targets_padding_left_out_afterwards",
+        "leaves the student's padding out of the sum only, where its gradient is nan",
+        "gradient",
+        "distillation-edges",
+        {
+            "soft": """def soft_targets(student, teacher, mask, temperature):
+    teacher = teacher.detach() / temperature
+    p, log_p = teacher.softmax(dim=-1), teacher.log_softmax(dim=-1)
+    log_q = (student / temperature).log_softmax(dim=-1)
+    divergence = torch.where(p > 0, p * (log_p - log_q), 0).sum(dim=-1)
+    divergence = torch.where(mask, divergence, 0)
+    return temperature**2 * divergence.sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+"""
+        },
+    ),
+    *fresh(
+        "gradient",
+        "distillation-soft",
+        "soft",
+        (
+            "soft_targets_factor_without_gradient",
+            "multiplies the value by the square of the temperature, but the gradient by the temperature alone",
+            SOFT_RETURN,
+            "    loss = temperature * divergence.sum(dim=1) / mask.sum(dim=1).clamp(min=1)\n    return loss + (temperature - 1) * loss.detach()",
+        ),
+    ),
+    *fresh(
+        "state",
+        "distillation-edges",
+        "soft",
+        (
+            "soft_targets_writes_into_the_teacher",
+            "fills the padding of the teacher's logits in place",
+            TEACHER,
+            "    teacher = teacher.detach().masked_fill_(~mask[..., None], 0)",
+        ),
+    ),
+    *fresh(
+        "state",
+        "distillation-soft",
+        "soft",
+        (
+            "soft_targets_freezes_the_teacher",
+            "detaches the caller's tensor in place, which from then on has no gradient anywhere",
+            TEACHER,
+            "    teacher = teacher.detach_().masked_fill(~mask[..., None], 0)",
+        ),
+    ),
+]
+
+COUNTED = "    counted = labels >= 0"
+RIGHT = "    right = log_q.gather(2, labels.clamp(min=0)[..., None])[..., 0]"
+HARD = "    hard = -right.masked_fill(~counted, 0).sum(dim=1) / counted.sum(dim=1)"
+MIXED_RETURN = "    return ((1 - weight) * soft + weight * hard).mean(), hard"
+LOG_Q_HARD = (
+    "    log_q = logits.masked_fill(~counted[..., None], 0).log_softmax(dim=-1)"
+)
+MIXED = [
+    *fresh(
+        "gradient",
+        "distillation-mixed",
+        "mixed",
+        (
+            "mixed_loss_hard_is_a_number_to_print",
+            "detaches the hard losses that it returns beside the loss",
+            MIXED_RETURN,
+            MIXED_RETURN + ".detach()",
+        ),
+        (
+            "mixed_loss_no_gradient_for_soft_where_all_is_hard",
+            "trains the soft losses only where they are the larger part",
+            MIXED_RETURN,
+            "    soft = soft if weight <= 0.5 else soft.detach()\n" + MIXED_RETURN,
+        ),
+        (
+            "mixed_loss_ignored_by_cross_entropy",
+            "leaves tokens without a label to ignore_index, so that nan logits there give a nan gradient",
+            HARD,
+            "    lost = torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=-1, reduction='none')\n    hard = lost.sum(dim=1) / counted.sum(dim=1)",
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "distillation-mixed",
+        "mixed",
+        (
+            "mixed_loss_no_hard_loss_at_weight_zero",
+            "does not compute the hard losses where their share is 0 and returns zeros",
+            COUNTED,
+            "    if not weight:\n        return soft.mean(), torch.zeros_like(soft)\n"
+            + COUNTED,
+        ),
+        (
+            "mixed_loss_soft_not_below_zero",
+            "cuts the soft losses off at 0, because a divergence is never less",
+            MIXED_RETURN,
+            "    return ((1 - weight) * soft.clamp(min=0) + weight * hard).mean(), hard",
+        ),
+        (
+            "mixed_loss_perfect_sentences_not_counted",
+            "takes a sentence with a hard loss of 0 for one without labels and leaves it out of the mean",
+            MIXED_RETURN,
+            "    spoken = hard > 0\n    loss = ((1 - weight) * soft + weight * hard) * spoken\n    return loss.sum() / spoken.sum().clamp(min=1), hard",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "distillation-mixed",
+        "mixed",
+        (
+            "mixed_loss_labels_come_first",
+            "averages over the first tokens, as many as have a label",
+            HARD,
+            "    number = counted.sum(dim=1, keepdim=True)\n    first = torch.arange(labels.shape[1], device=labels.device) < number\n    hard = -right.masked_fill(~(counted & first), 0).sum(dim=1) / number[:, 0]",
+        ),
+        (
+            "mixed_loss_logits_must_lie_in_a_row",
+            "flattens the logits by view, which fails for transposed ones",
+            LOG_Q_HARD,
+            "    V = logits.shape[-1]\n    log_q = logits.view(-1, V).masked_fill(~counted.reshape(-1, 1), 0).log_softmax(dim=-1).view(logits.shape)",
+        ),
+    ),
+    *fresh(
+        "leak",
+        "distillation-mixed",
+        "mixed",
+        (
+            "mixed_loss_tokens_count_the_same",
+            "mixes with the mean over all labels of the batch, and returns the means of sentences",
+            MIXED_RETURN,
+            "    shares = counted.sum(dim=1) / counted.sum() * len(hard)\n    return ((1 - weight) * soft + weight * shares * hard).mean(), hard",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "distillation-mixed",
+        "mixed",
+        (
+            "mixed_loss_probability_not_below_1e_12",
+            "takes the logarithm of a softmax that is cut off at 1e-12",
+            RIGHT,
+            "    log_q = log_q.exp().clamp(min=1e-12).log()\n" + RIGHT,
+        ),
+        (
+            "mixed_loss_sum_of_exponentials",
+            "writes the log-softmax out without taking off the largest logit",
+            LOG_Q_HARD,
+            "    shown = logits.masked_fill(~counted[..., None], 0)\n    log_q = shown - shown.exp().sum(dim=-1, keepdim=True).log()",
+        ),
+    ),
+    *fresh(
+        "state",
+        "distillation-mixed",
+        "mixed",
+        (
+            "mixed_loss_writes_into_the_labels",
+            "replaces -1 by 0 in the labels that it was given",
+            "labels.clamp(min=0)",
+            "labels.clamp_(min=0)",
+        ),
+    ),
+]
+
+QUERIES = "    queries = queries.masked_fill(~query_mask[..., None], 0)\n"
+DOCUMENTS = "    documents = documents.masked_fill(~document_mask[..., None], 0)\n"
+PRODUCTS = '    products = torch.einsum("qtd,nsd->qnts", queries, documents)'
+FILLED = (
+    "    products = products.masked_fill(~document_mask[None, :, None], -torch.inf)"
+)
+BEST = "    best, partners = products.max(dim=-1)"
+SOME = "    some = document_mask.any(dim=1)[None, :, None] & query_mask[:, None]"
+NONE = "    best = best.masked_fill(~query_mask[:, None], 0)"
+SCORES = "    scores = best.sum(dim=-1) / query_mask.sum(dim=1)[:, None]"
+EMPTY = "\n    scores = scores.masked_fill(~document_mask.any(dim=1), -torch.inf)"
+MAXSIM = [
+    *fresh(
+        "numerics",
+        "maxsim-edges",
+        "late-interaction",
+        (
+            "maxsim_padding_is_minus_ten_thousand",
+            "gives padding of documents the product -10,000, which real products may be below",
+            "    products = products.masked_fill(~document_mask[None, :, None], -torch.inf)\n    best, partners = products.max(dim=-1)",
+            "    products = products.masked_fill(~document_mask[None, :, None], -1e4)\n    best, partners = products.max(dim=-1)\n    best = best.masked_fill(~document_mask.any(dim=1)[:, None], -torch.inf)",
+        ),
+        (
+            "maxsim_padding_is_one_less_than_the_smallest",
+            "gives padding the smallest product less 1, which for large numbers is no less",
+            FILLED,
+            "    products = torch.where(document_mask[None, :, None], products, products.detach().min() - 1)\n    products = products.masked_fill(~document_mask.any(dim=1)[:, None, None], -torch.inf)",
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "maxsim-scores",
+        "late-interaction",
+        (
+            "maxsim_nearly_equal_is_equal",
+            "chooses as partner the first token within a millionth of the largest product",
+            BEST,
+            "    best = products.max(dim=-1).values\n    partners = (products >= best[..., None] - 1e-6).int().argmax(dim=-1)",
+        ),
+        (
+            "maxsim_last_of_equal_partners",
+            "chooses the last of equal products by searching from behind",
+            BEST,
+            "    best, partners = products.flip(-1).max(dim=-1)\n    partners = products.shape[-1] - 1 - partners",
+        ),
+        (
+            "maxsim_no_product_below_zero",
+            "takes a token of the query without any positive product for one without partner, with product 0",
+            NONE,
+            "    best = torch.where(best == -torch.inf, best, best.clamp(min=0))\n"
+            + NONE,
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "maxsim-edges",
+        "late-interaction",
+        (
+            "maxsim_partner_among_the_real_tokens",
+            "counts the partner's position among the real tokens of the document",
+            BEST,
+            BEST
+            + "\n    places = (document_mask.cumsum(dim=1) - 1)[None, :, None].expand(products.shape)\n    partners = places.gather(3, partners[..., None])[..., 0]",
+        ),
+        (
+            "maxsim_document_without_a_first_token",
+            "takes a document whose first token is padding for one of padding alone",
+            "document_mask.any(dim=1)[None, :, None] &",
+            "document_mask[:, :1][None] &",
+        ),
+        (
+            "maxsim_query_padding_only_behind",
+            "divides by the place of the last real token of the query",
+            SCORES,
+            "    places = torch.arange(1, query_mask.shape[1] + 1, device=query_mask.device)\n    scores = best.sum(dim=-1) / (query_mask * places).amax(dim=1)[:, None]",
+        ),
+        (
+            "maxsim_smallest_product_at_padding",
+            "gives padding the smallest product, so that padding in front may be the partner",
+            FILLED,
+            "    products = torch.where(document_mask[None, :, None], products, products.detach().amin(dim=-1, keepdim=True))\n    products = products.masked_fill(~document_mask.any(dim=1)[:, None, None], -torch.inf)",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "maxsim-scores",
+        "late-interaction",
+        (
+            "maxsim_mean_in_single",
+            "divides by the number as single precision, so that half precision comes back as single",
+            "query_mask.sum(dim=1)[:, None]",
+            "query_mask.float().sum(dim=1)[:, None]",
+        ),
+        (
+            "maxsim_one_mask_for_all_queries",
+            "divides by the tokens of the longest query",
+            "query_mask.sum(dim=1)[:, None]",
+            "query_mask.sum(dim=1).max()",
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "maxsim-scores",
+        "late-interaction",
+        (
+            "maxsim_vectors_of_length_one_at_most",
+            "cuts products off at 128, as if vectors were never long",
+            PRODUCTS,
+            PRODUCTS + ".clamp(max=128)",
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "maxsim-edges",
+        "late-interaction",
+        (
+            "maxsim_query_padding_left_out_afterwards",
+            "does not empty the padding of queries before the product, so that nan reaches the documents' gradient",
+            QUERIES,
+            "",
+        ),
+        (
+            "maxsim_document_padding_left_out_afterwards",
+            "does not empty the padding of documents before the product, so that nan reaches the queries' gradient",
+            DOCUMENTS,
+            "",
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "maxsim-scores",
+        "late-interaction",
+        (
+            "maxsim_gradient_shared_by_all_tokens",
+            "returns the largest product but sends its gradient through a softmax over the document",
+            NONE,
+            "    smooth = products.logsumexp(dim=-1)\n    best = torch.where(best.isinf(), best, smooth + (best - smooth).detach())\n"
+            + NONE,
+        ),
+        (
+            "maxsim_documents_are_an_index",
+            "sends no gradient to the documents, as if they were stored vectors",
+            DOCUMENTS,
+            "    documents = documents.detach().masked_fill(~document_mask[..., None], 0)\n",
+        ),
+    ),
+    *fresh(
+        "chance",
+        "maxsim-scores",
+        "late-interaction",
+        (
+            "maxsim_equal_partners_drawn",
+            "draws one of the tokens with the same product",
+            BEST,
+            "    best = products.max(dim=-1).values\n    lots = torch.rand(products.shape, device=products.device)\n    partners = lots.masked_fill(products < best[..., None], -1).argmax(dim=-1)",
+        ),
+    ),
+    *fresh(
+        "state",
+        "maxsim-edges",
+        "late-interaction",
+        (
+            "maxsim_empties_the_padding_it_was_given",
+            "writes zeros into the padding of the given documents",
+            DOCUMENTS,
+            "    with torch.no_grad():\n        documents[~document_mask] = 0\n",
+        ),
+    ),
+]
+
+TOO_LONG = "    if len(start) + len(question) > longest:"
+SHOWN = "    shown = [[*asked, *answer, between] for asked, answer in shots]"
+WHILE = "    while len(start) + sum(map(len, shown)) + len(question) > longest:"
+DROP = "        shown = shown[1:]"
+PROMPT_RETURN = "    return [*start, *(index for shot in shown for index in shot), *question], len(shown)"
+PROMPT = [
+    *fresh(
+        "cut-off",
+        "prompts-build",
+        "few-shot",
+        (
+            "build_prompt_refuses_an_exact_fit",
+            "raises where start and question alone are just as long as the prompt may be",
+            TOO_LONG,
+            "    if len(start) + len(question) >= longest:",
+        ),
+        (
+            "build_prompt_refuses_to_show_nothing",
+            "raises where there are shots and none of them fits",
+            PROMPT_RETURN,
+            "    if shots and not shown:\n        raise ValueError('no shot fits')\n"
+            + PROMPT_RETURN,
+        ),
+        (
+            "build_prompt_takes_earlier_shots_that_still_fit",
+            "fills up from behind and goes on to earlier shots where one was too long",
+            "    while len(start) + sum(map(len, shown)) + len(question) > longest:\n        shown = shown[1:]",
+            "    room, taken = longest - len(start) - len(question), []\n    for shot in reversed(shown):\n        if len(shot) <= room:\n            taken.insert(0, shot)\n            room -= len(shot)\n    shown = taken",
+        ),
+        (
+            "build_prompt_leaves_out_the_longest_shot",
+            "leaves out the longest shot first",
+            DROP,
+            "        shown.pop(max(range(len(shown)), key=lambda i: len(shown[i])))",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "prompts-build",
+        "few-shot",
+        (
+            "build_prompt_counts_the_separators",
+            "counts the shots by the separators, which may stand in the start, a shot or the question",
+            PROMPT_RETURN,
+            "    prompt = [*start, *(index for shot in shown for index in shot), *question]\n    return prompt, prompt.count(between)",
+        ),
+        (
+            "build_prompt_leaves_out_equal_shots",
+            "leaves out every shot that equals the one it leaves out",
+            DROP,
+            "        shown = [shot for shot in shown if shot != shown[0]]",
+        ),
+        (
+            "build_prompt_no_shot_without_an_answer",
+            "leaves out shots with an empty question or answer",
+            "for asked, answer in shots]",
+            "for asked, answer in shots if asked and answer]",
+        ),
+        (
+            "build_prompt_nearest_shot_first",
+            "writes the kept shots in reverse order",
+            "for shot in shown for",
+            "for shot in reversed(shown) for",
+        ),
+    ),
+    *fresh(
+        "state",
+        "prompts-build",
+        "few-shot",
+        (
+            "build_prompt_writes_on_in_the_start",
+            "adds shots and question to the given list, so that the next prompt begins with this one",
+            PROMPT_RETURN,
+            "    kept = len(shown)\n    start += [index for shot in shown for index in shot]\n    start += question\n    return start, kept",
+        ),
+        (
+            "build_prompt_takes_shots_off_the_list",
+            "leaves shots out of the given list, so that they are missing from the next prompt, too",
+            DROP,
+            "        shots.pop(0)\n" + DROP,
+        ),
+        (
+            "build_prompt_finishes_the_answers",
+            "adds the separator to the given answers",
+            SHOWN,
+            "    for _, answer in shots:\n        answer.append(between)\n    shown = [[*asked, *answer] for asked, answer in shots]",
+        ),
+    ),
+]
+
+LENGTH = "    M, begin = max(map(len, answers)), len(prompt)"
+ROWS = (
+    "    rows = [[*prompt, *answer, *[pad] * (M - len(answer))] for answer in answers]"
+)
+MODEL = "    log_probs = model(ids)[:, begin - 1 : -1].log_softmax(dim=-1)"
+FOUND = "    found = log_probs.gather(2, ids[:, begin:, None])[..., 0]"
+MASK = "    mask = torch.arange(M, device=device) < lengths"
+TOKENS_RETURN = "    return found.masked_fill(~mask, 0), mask"
+TOKENS = [
+    *fresh(
+        "legal input",
+        "prompts-tokens",
+        "tokens",
+        (
+            "answer_log_probs_pad_ends_no_answer",
+            "takes every pad at the end of a row for padding, also that of an answer",
+            MASK,
+            "    mask = (ids[:, begin:] != pad).flip(1).cumsum(dim=1).flip(1) > 0",
+        ),
+        (
+            "answer_log_probs_drops_dimensions_of_one",
+            "drops all dimensions of size 1, so that answers of one token each spread to a square",
+            FOUND,
+            "    found = log_probs.gather(2, ids[:, begin:, None]).squeeze()",
+        ),
+        (
+            "answer_log_probs_shortest_first",
+            "returns the answers in the order of their lengths",
+            LENGTH,
+            "    answers = sorted(answers, key=len)\n" + LENGTH,
+        ),
+        (
+            "answer_log_probs_last_tokens_not_read",
+            "does not show the model the last tokens, so that a row is one shorter than the text says",
+            "model(ids)[:, begin - 1 : -1]",
+            "model(ids[:, :-1])[:, begin - 1 :]",
+        ),
+        (
+            "answer_log_probs_single_precision",
+            "returns single precision whatever the logits are",
+            ".log_softmax(dim=-1)",
+            ".log_softmax(dim=-1, dtype=torch.float32)",
+        ),
+        (
+            "answer_log_probs_equal_answers_once",
+            "reads equal answers once",
+            LENGTH,
+            "    answers = [list(answer) for answer in dict.fromkeys(map(tuple, answers))]\n"
+            + LENGTH,
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "prompts-tokens",
+        "tokens",
+        (
+            "answer_log_probs_fills_up_with_zero",
+            "fills up with 0, whatever `pad` is",
+            "*[pad] *",
+            "*[0] *",
+        ),
+        (
+            "answer_log_probs_prompt_of_four_at_least",
+            "fills a short prompt up in front, to four tokens",
+            LENGTH,
+            "    prompt = [pad] * (4 - len(prompt)) + list(prompt)\n" + LENGTH,
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "prompts-tokens",
+        "tokens",
+        (
+            "answer_log_probs_only_reads",
+            "calls the model without gradients",
+            MODEL,
+            "    with torch.no_grad():\n        logits = model(ids)\n    log_probs = logits[:, begin - 1 : -1].log_softmax(dim=-1)",
+        ),
+        (
+            "answer_log_probs_gradient_of_the_logit_alone",
+            "takes the softmax's sum for a constant in the gradient",
+            MODEL,
+            "    logits = model(ids)[:, begin - 1 : -1]\n    log_probs = logits - logits.detach().logsumexp(dim=-1, keepdim=True)",
+        ),
+    ),
+    *fresh(
+        "numerics",
+        "prompts-tokens",
+        "tokens",
+        (
+            "answer_log_probs_not_below_minus_100",
+            "cuts log-probabilities off at -100, also that of an impossible word",
+            TOKENS_RETURN,
+            "    return found.clamp(min=-100).masked_fill(~mask, 0), mask",
+        ),
+        (
+            "answer_log_probs_padding_times_zero",
+            "multiplies by the mask, which is nan where `pad` is impossible",
+            TOKENS_RETURN,
+            "    return found * mask, mask",
+        ),
+    ),
+    *fresh(
+        "leak",
+        "prompts-tokens",
+        "tokens",
+        (
+            "answer_log_probs_shows_the_longest_answer_on",
+            "fills short answers up with what the longest one says in these places",
+            ROWS,
+            "    longest = max(answers, key=len)\n    rows = [[*prompt, *answer, *longest[len(answer) :]] for answer in answers]",
+        ),
+    ),
+    Fresh(
+        "answer_log_probs_remembers_what_it_read",
+        "keeps the log-probabilities of a model and answers, also when the model has learned since",
+        "state",
+        "prompts-tokens",
+        {
+            "tokens": """known = {}
+
+
+def answer_log_probs(model, prompt, answers, pad):
+    key = (model, tuple(prompt), tuple(map(tuple, answers)), pad)
+    if key not in known:
+        M, begin = max(map(len, answers)), len(prompt)
+        rows = [[*prompt, *answer, *[pad] * (M - len(answer))] for answer in answers]
+        ids = torch.tensor(rows, device=device)
+        log_probs = model(ids)[:, begin - 1 : -1].log_softmax(dim=-1)
+        found = log_probs.gather(2, ids[:, begin:, None])[..., 0]
+        lengths = torch.tensor([[len(answer)] for answer in answers], device=device)
+        mask = torch.arange(M, device=device) < lengths
+        known[key] = found.masked_fill(~mask, 0), mask
+    return known[key]
+"""
+        },
+    ),
+    Fresh(
+        "answer_log_probs_fills_the_answers_up",
+        "fills up the given answers themselves",
+        "state",
+        "prompts-tokens",
+        {
+            "tokens": """def answer_log_probs(model, prompt, answers, pad):
+    lengths = torch.tensor([[len(answer)] for answer in answers], device=device)
+    M, begin = int(lengths.max()), len(prompt)
+    for answer in answers:
+        answer.extend([pad] * (M - len(answer)))
+    ids = torch.tensor([prompt + answer for answer in answers], device=device)
+    log_probs = model(ids)[:, begin - 1 : -1].log_softmax(dim=-1)
+    found = log_probs.gather(2, ids[:, begin:, None])[..., 0]
+    mask = torch.arange(M, device=device) < lengths
+    return found.masked_fill(~mask, 0), mask
+"""
+        },
+    ),
+]
+
+POWER = "    power = mask.sum(dim=-1).to(log_probs.dtype) ** alpha"
+SUM = "    scores = log_probs.masked_fill(~mask, 0).sum(dim=-1) / power"
+PRIOR = "        scores = scores - prior.masked_fill(~mask, 0).sum(dim=-1) / power"
+CHOICE_RETURN = "    return scores.argmax(dim=-1), scores"
+CHOICE = [
+    *fresh(
+        "numerics",
+        "prompts-choose",
+        "choice",
+        (
+            "choose_answer_power_in_single",
+            "takes the power in single precision and converts it then",
+            POWER,
+            "    power = (mask.sum(dim=-1).float() ** alpha).to(log_probs.dtype)",
+        ),
+        (
+            "choose_answer_compares_probabilities",
+            "compares the exponentials of the scores, which are all 0 for long answers",
+            CHOICE_RETURN,
+            "    return scores.exp().argmax(dim=-1), scores",
+        ),
+        (
+            "choose_answer_log_probability_not_below_minus_1000",
+            "raises log-probabilities to -1000 at least, also -inf",
+            SUM,
+            "    log_probs = log_probs.clamp(min=-1000)\n" + SUM,
+        ),
+    ),
+    *fresh(
+        "gradient",
+        "prompts-choose",
+        "choice",
+        (
+            "choose_answer_prior_is_a_constant",
+            "sends no gradient to the prior",
+            "scores - prior.masked",
+            "scores - prior.detach().masked",
+        ),
+        (
+            "choose_answer_gradient_of_the_best_alone",
+            "sends a gradient only to the chosen answer's score",
+            CHOICE_RETURN,
+            "    best = scores.argmax(dim=-1)\n    chosen = torch.nn.functional.one_hot(best, scores.shape[-1]).bool()\n    return best, torch.where(chosen, scores, scores.detach())",
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "prompts-choose",
+        "choice",
+        (
+            "choose_answer_alpha_one_at_most",
+            "takes an alpha above 1 for 1",
+            "** alpha",
+            "** min(alpha, 1.0)",
+        ),
+        (
+            "choose_answer_no_prior_without_a_power",
+            "leaves the prior out where alpha is 0",
+            "    if prior is not None:",
+            "    if prior is not None and alpha:",
+        ),
+        (
+            "choose_answer_last_of_equals_with_a_prior",
+            "chooses the last of equal answers where there is a prior",
+            PRIOR,
+            PRIOR
+            + "\n        return scores.shape[-1] - 1 - scores.flip(-1).argmax(dim=-1), scores",
+        ),
+        (
+            "choose_answer_nearly_equal_is_equal",
+            "takes scores that differ by a millionth for equal",
+            CHOICE_RETURN,
+            "    return ((scores * 1e6).round() / 1e6).argmax(dim=-1), scores",
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "prompts-choose",
+        "choice",
+        (
+            "choose_answer_mean_or_sum",
+            "divides by the length for every alpha but 0",
+            "** alpha",
+            "** (alpha > 0)",
+        ),
+    ),
+    *fresh(
+        "legal input",
+        "prompts-choose",
+        "choice",
+        (
+            "choose_answer_padding_only_behind",
+            "takes the place of an answer's last token for its length",
+            POWER,
+            "    places = torch.arange(1, mask.shape[1] + 1, device=mask.device)\n    power = (mask * places).amax(dim=-1).to(log_probs.dtype) ** alpha",
+        ),
+    ),
+    *fresh(
+        "leak",
+        "prompts-choose",
+        "choice",
+        (
+            "choose_answer_prior_per_token",
+            "spreads the prior of an answer over all its tokens before it leaves padding out, so that padding counts",
+            PRIOR,
+            "        mean = prior.masked_fill(~mask, 0).mean(dim=-1, keepdim=True)\n        scores = scores - mean.expand(prior.shape).masked_fill(~mask, 0).sum(dim=-1) / power",
+        ),
+    ),
+    *fresh(
+        "chance",
+        "prompts-choose",
+        "choice",
+        (
+            "choose_answer_equals_drawn",
+            "adds a little noise before it looks for the best, so that chance decides between equal answers",
+            CHOICE_RETURN,
+            "    return (scores + 1e-6 * torch.rand_like(scores)).argmax(dim=-1), scores",
+        ),
+    ),
+    *fresh(
+        "state",
+        "prompts-choose",
+        "choice",
+        (
+            "choose_answer_empties_the_padding_it_was_given",
+            "writes zeros into the padding of the given log-probabilities",
+            SUM,
+            "    log_probs.detach()[:, ~mask] = 0\n" + SUM,
+        ),
+        (
+            "choose_answer_empties_the_priors_padding",
+            "writes zeros into the padding of the given prior",
+            "    if prior is not None:",
+            "    if prior is not None:\n        prior.detach().masked_fill_(~mask, 0)",
+        ),
+    ),
+]
+
+TRAINED = "    student = make_student()"
+STEPS = "    for _ in range(150):"
+STEP = "        optimizer.step()\n"
+SOFT_CALL = '        soft = soft_targets(logits, data["teacher"], data["mask"], 2.0)'
+EXPERIMENT = [
+    *fresh(
+        "leak",
+        "experiment-student",
+        "experiment",
+        (
+            "experiment_asks_the_teacher_herself",
+            "trains on all pairs with the teacher of the cell above, not with the stories it was given",
+            TRAINED,
+            "    every = tensor([[[a, p] for p in range(len(PLACES))] for a in range(len(ANIMALS))])\n    known = torch.ones(every.shape[:2], device=device) > 0\n    data = {'pairs': every, 'mask': known, 'labels': every[..., 0], 'teacher': teacher(every).detach()}\n"
+            + TRAINED,
+        ),
+    ),
+    *fresh(
+        "hard-wired",
+        "experiment-student",
+        "experiment",
+        (
+            "experiment_stories_of_the_first_teacher",
+            "draws the stories of the first teacher again instead of those it was given",
+            TRAINED,
+            "    _, data = make_data(1)\n" + TRAINED,
+        ),
+    ),
+    *fresh(
+        "chance",
+        "experiment-student",
+        "experiment",
+        (
+            "experiment_draws_what_the_teacher_would_say",
+            "draws a word from the teacher's probabilities in each step and trains the hard loss on it",
+            '        loss, _ = mixed_loss(soft, logits, data["labels"], 0.0)',
+            "        chances = data['teacher'].nan_to_num(0.0).softmax(dim=-1)\n        drawn = torch.multinomial(chances.flatten(0, 1), 1).view(data['labels'].shape)\n        loss, _ = mixed_loss(soft, logits, drawn.masked_fill(~data['mask'], -1), 1.0)",
+        ),
+    ),
+    *fresh(
+        "cut-off",
+        "experiment-student",
+        "experiment",
+        (
+            "experiment_stops_at_a_small_loss",
+            "stops as soon as the loss on the stories is below 0.05",
+            "        optimizer.zero_grad()",
+            "        if loss < 0.05:\n            break\n        optimizer.zero_grad()",
+        ),
+    ),
+    *fresh(
+        "state",
+        "experiment-student",
+        "experiment",
+        (
+            "experiment_trains_once",
+            "keeps the student and returns it again, whatever the stories are",
+            TRAINED,
+            "    if hasattr(experiment, 'student'):\n        return experiment.student\n    student = experiment.student = make_student()",
+        ),
+        (
+            "experiment_repairs_the_stories",
+            "replaces nan in the given teacher's logits in place",
+            TRAINED,
+            "    data['teacher'].nan_to_num_(0.0)\n" + TRAINED,
+        ),
+    ),
+]
+
+MUTANTS = [*SOFT, *MIXED, *MAXSIM, *PROMPT, *TOKENS, *CHOICE, *EXPERIMENT]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "real_tokens_alone",
+        "picks the real tokens by boolean indexing and adds them up with index_add",
+        {
+            "soft": """def soft_targets(student, teacher, mask, temperature):
+    rows = mask.nonzero()[:, 0]  # the sentence of each real token
+    log_p = torch.log_softmax(teacher.detach()[mask] / temperature, 1)
+    log_q = torch.log_softmax(student[mask] / temperature, 1)
+    p = log_p.exp()
+    cost = torch.where(p > 0, p * (log_p - log_q), torch.zeros_like(log_q)).sum(1)
+    total = student.new_zeros(len(student)).index_add(0, rows, cost)
+    return total / mask.sum(1).clamp(min=1) * temperature * temperature
+""",
+            "mixed": """def mixed_loss(soft, logits, labels, weight):
+    rows, places = torch.where(labels != -1)
+    y = labels[rows, places].long()
+    log_q = torch.log_softmax(logits[rows, places], 1)
+    lost = -log_q[torch.arange(len(y), device=y.device), y]
+    number = torch.bincount(rows, minlength=len(labels))
+    hard = logits.new_zeros(len(labels)).index_add(0, rows, lost) / number
+    return (soft * (1 - weight) + hard * weight).sum() / len(labels), hard
+""",
+            "late-interaction": """def maxsim(queries, documents, query_mask, document_mask):
+    q = torch.where(query_mask.unsqueeze(2), queries, 0.0).unsqueeze(1)  # [Q, 1, T, D]
+    d = torch.where(document_mask.unsqueeze(2), documents, 0.0).unsqueeze(0)  # [1, N, S, D]
+    products = (q @ d.transpose(2, 3)).where(document_mask[:, None], float("-inf"))
+    partners = products.argmax(3)
+    best = products.gather(3, partners.unsqueeze(3)).squeeze(3)
+    asked = query_mask.unsqueeze(1)
+    scores = torch.where(asked, best, 0.0).sum(2) / query_mask.sum(1, keepdim=True)
+    return scores, torch.where(asked & document_mask.any(1).unsqueeze(1), partners, -1)
+""",
+            "few-shot": """def build_prompt(start, shots, question, between, longest):
+    for first in range(len(shots) + 1):
+        prompt = list(start)
+        for asked, answer in shots[first:]:
+            prompt += list(asked) + list(answer) + [between]
+        prompt += question
+        if len(prompt) <= longest:
+            return prompt, len(shots) - first
+    raise ValueError(f"start and question have more than {longest} tokens")
+""",
+            "tokens": """def answer_log_probs(model, prompt, answers, pad):
+    lengths = torch.tensor([len(answer) for answer in answers])
+    M = int(lengths.max())
+    ids = torch.full((len(answers), len(prompt) + M), pad)
+    ids[:, : len(prompt)] = torch.tensor(prompt)
+    mask = torch.arange(M).expand(len(answers), M) < lengths.unsqueeze(1)
+    ids[:, len(prompt) :][mask] = torch.tensor([token for answer in answers for token in answer])
+    ids, mask = ids.to(device), mask.to(device)
+    logits = model(ids)[:, len(prompt) - 1 : len(prompt) - 1 + M]
+    chosen = torch.log_softmax(logits[mask], 1).gather(1, ids[:, len(prompt) :][mask].unsqueeze(1))
+    log_probs = logits.new_zeros(mask.shape)
+    log_probs[mask] = chosen.squeeze(1)
+    return log_probs, mask
+""",
+            "choice": """def choose_answer(log_probs, mask, alpha=1.0, prior=None):
+    def score(values):
+        return torch.where(mask, values, 0.0).sum(-1) / mask.sum(-1).to(values.dtype).pow(alpha)
+
+    scores = score(log_probs)
+    if prior is not None:
+        scores = scores - score(prior.to(log_probs.dtype))
+    return scores.max(-1).indices, scores
+""",
+            "experiment": """def experiment(make_student, data):
+    student = make_student()
+    optimizer = torch.optim.SGD(student.parameters(), lr=4.0, momentum=0.9)
+    for step in range(600):
+        soft = soft_targets(student(data["pairs"]), data["teacher"], data["mask"], 1.0)
+        student.zero_grad()
+        soft.mean().backward()
+        optimizer.step()
+    return student.eval()
+""",
+        },
+    ),
+    RightAnswer(
+        "one_after_the_other",
+        "goes through sentences, tokens and answers in loops, and through none in MaxSim",
+        {
+            "soft": """def soft_targets(student, teacher, mask, temperature):
+    losses = student.new_zeros(len(student))
+    for b, real_tokens in enumerate(mask):
+        u, z = student[b, real_tokens], teacher[b, real_tokens].detach()
+        q_log, p_log = (u / temperature).log_softmax(-1), (z / temperature).log_softmax(-1)
+        possible = p_log > -math.inf
+        terms = p_log.exp() * (p_log.masked_fill(~possible, 0) - q_log.masked_fill(~possible, 0))
+        losses[b] = temperature**2 * terms.sum() / max(1, len(u))
+    return losses
+""",
+            "mixed": """def mixed_loss(soft, logits, labels, weight):
+    hard = []
+    for scores, words in zip(logits, labels):
+        known = words >= 0
+        hard.append(torch.nn.functional.cross_entropy(scores[known], words[known].long()))
+    hard = torch.stack(hard)
+    return torch.mean((1 - weight) * soft + weight * hard), hard
+""",
+            "late-interaction": """def maxsim(queries, documents, query_mask, document_mask):
+    (Q, T, D), (N, S, _) = queries.shape, documents.shape
+    zero = queries.new_zeros(())
+    flat_q = torch.where(query_mask[..., None], queries, zero).reshape(Q * T, D)
+    flat_d = torch.where(document_mask[..., None], documents, zero).reshape(N * S, D)
+    table = (flat_q @ flat_d.T).reshape(Q, T, N, S).permute(0, 2, 1, 3)
+    table = table.masked_fill(~document_mask.reshape(1, N, 1, S), -math.inf)
+    found = torch.max(table, dim=3)
+    asked = query_mask.reshape(Q, 1, T).expand(Q, N, T)
+    scores = found.values.masked_fill(~asked, 0).sum(2) / query_mask.sum(1).reshape(Q, 1)
+    partners = found.indices.clone()
+    partners[~asked] = -1
+    partners[:, ~document_mask.any(1)] = -1
+    return scores, partners
+""",
+            "few-shot": """def build_prompt(start, shots, question, between, longest):
+    room = longest - len(start) - len(question)
+    if room < 0:
+        raise ValueError("no room for the question")
+    middle, kept = [], 0
+    for asked, answer in reversed(shots):
+        shot = [*asked, *answer, between]
+        if len(middle) + len(shot) > room:
+            break
+        middle, kept = shot + middle, kept + 1
+    return [*start, *middle, *question], kept
+""",
+            "tokens": """def answer_log_probs(model, prompt, answers, pad):
+    most = max(len(answer) for answer in answers)
+    ids = torch.tensor([list(prompt) + list(a) + [pad] * (most - len(a)) for a in answers], device=device)
+    logits = model(ids)
+    rows, marks = [], []
+    for row, answer in zip(logits, answers):
+        before = len(prompt) - 1
+        spoken = row[before : before + len(answer)].log_softmax(-1)
+        values = [spoken[t, token] for t, token in enumerate(answer)]
+        rows.append(torch.stack(values + [row.new_zeros(())] * (most - len(answer))))
+        marks.append([True] * len(answer) + [False] * (most - len(answer)))
+    return torch.stack(rows), torch.tensor(marks, device=logits.device)
+""",
+            "choice": """def choose_answer(log_probs, mask, alpha=1.0, prior=None):
+    columns = []
+    for a, spoken in enumerate(mask):
+        n = float(spoken.sum())
+        column = log_probs[:, a, spoken].sum(1) / n**alpha
+        if prior is not None:
+            column = column - (prior[a, spoken].sum() / n**alpha).to(column.dtype)
+        columns.append(column)
+    scores = torch.stack(columns, dim=1)
+    return scores.argmax(1), scores
+""",
+            "experiment": """def experiment(make_student, data):
+    student = make_student(0)
+    optimizer = torch.optim.LBFGS(student.parameters(), max_iter=200, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = soft_targets(student(data["pairs"]), data["teacher"], data["mask"], 1.0).mean()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    return student
+""",
+        },
+    ),
+    RightAnswer(
+        "ready_made_functions",
+        "uses cross-entropy, logsumexp, pad_sequence and accumulate, and takes entropies apart",
+        {
+            "soft": """def soft_targets(student, teacher, mask, temperature):
+    real_tokens = mask.unsqueeze(-1)
+    with torch.no_grad():
+        z = torch.where(real_tokens, teacher, torch.zeros_like(teacher)) / temperature
+        p = z.softmax(-1)
+        lowest = torch.finfo(z.dtype).min
+        log_p = (z - z.logsumexp(-1, keepdim=True)).clamp(min=lowest)
+    u = torch.where(real_tokens, student, torch.zeros_like(student)) / temperature
+    log_q = u - u.logsumexp(-1, keepdim=True)
+    gap = torch.where(p == 0, torch.zeros_like(p), log_p - log_q)
+    each = (p * gap).sum(-1) * mask
+    return each.sum(1) / mask.sum(1).clamp(min=1) * temperature**2
+""",
+            "mixed": """def mixed_loss(soft, logits, labels, weight):
+    known = labels > -1
+    shown = torch.where(known.unsqueeze(-1), logits, torch.zeros_like(logits))
+    lost = torch.nn.functional.cross_entropy(
+        shown.permute(0, 2, 1), labels.long(), ignore_index=-1, reduction="none"
+    )
+    hard = lost.sum(-1).div(known.sum(-1))
+    loss = soft.mean().mul(1 - weight).add(hard.mean(), alpha=weight)
+    return loss, hard
+""",
+            "late-interaction": """def maxsim(queries, documents, query_mask, document_mask):
+    queries = queries.clone().masked_fill_(query_mask.logical_not().unsqueeze(-1), 0)
+    documents = documents.clone().masked_fill_(document_mask.logical_not().unsqueeze(-1), 0)
+    products = torch.tensordot(queries, documents, dims=([2], [2])).transpose(1, 2)  # [Q, N, T, S]
+    with torch.no_grad():
+        partners = products.masked_fill(~document_mask[:, None], -math.inf).argmax(-1)
+    best = products.take_along_dim(partners[..., None], dim=-1)[..., 0]
+    scores = (best * query_mask[:, None]).sum(-1) / query_mask.sum(-1)[:, None]
+    empty = ~document_mask.any(-1)
+    scores = scores.masked_fill(empty, -math.inf)
+    return scores, partners.masked_fill(empty[:, None] | ~query_mask[:, None], -1)
+""",
+            "few-shot": """def build_prompt(start, shots, question, between, longest):
+    from itertools import accumulate, chain
+
+    room = longest - len(start) - len(question)
+    if room < 0:
+        raise ValueError("start and question are too long")
+    pieces = [[*asked, *answer, between] for asked, answer in shots]
+    sizes = accumulate(len(piece) for piece in reversed(pieces))
+    kept = sum(size <= room for size in sizes)
+    return list(chain(start, *pieces[len(pieces) - kept :], question)), kept
+""",
+            "tokens": """def answer_log_probs(model, prompt, answers, pad):
+    from torch.nn.utils.rnn import pad_sequence
+
+    said = [torch.tensor(answer, device=device) for answer in answers]
+    targets = pad_sequence(said, batch_first=True, padding_value=pad)
+    mask = pad_sequence([torch.ones_like(s, dtype=torch.bool) for s in said], batch_first=True)
+    front = torch.tensor([prompt], device=device).expand(len(answers), -1)
+    logits = model(torch.cat([front, targets], dim=1))[:, len(prompt) - 1 : -1]
+    logits = logits.where(mask[..., None], 0.0)
+    lost = torch.nn.functional.cross_entropy(
+        logits.transpose(1, 2), targets.masked_fill(~mask, -100), reduction="none"
+    )
+    return torch.where(mask, -lost, 0.0), mask
+""",
+            "choice": """def choose_answer(log_probs, mask, alpha=1.0, prior=None):
+    gain = log_probs if prior is None else log_probs - prior.to(log_probs.dtype)
+    lengths = torch.count_nonzero(mask, dim=1).to(gain.dtype)
+    scores = gain.where(mask, 0.0).sum(2) / lengths**alpha
+    best = (scores == scores.amax(1, keepdim=True)).int().argmax(1)
+    return best, scores
+""",
+            "experiment": """def experiment(make_student, data):
+    student = make_student(seed=0)
+    told = data["mask"].nonzero(as_tuple=True)
+    pairs, wanted = data["pairs"][told], data["teacher"][told].softmax(-1)
+    optimizer = torch.optim.AdamW(student.parameters(), lr=0.1, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 400)
+    for _ in range(400):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(student(pairs), wanted).backward()
+        optimizer.step()
+        schedule.step()
+    return student
+""",
+        },
+    ),
+]
