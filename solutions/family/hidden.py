@@ -119,7 +119,7 @@ def mixed_loss(soft, logits, labels, weight):
 
 
 def mixed_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind: str, weight=0.35, sizes=None, share=0.6, hint="", apart=False, **given):
+    def case(kind, weight=0.35, sizes=None, share=0.6, hint="", apart=False, **given) -> Case:
         B, T, V = sizes or draw.sizes(3)
         mask = draw.mask(B, T, share=share)
         given = {"dtype": DOUBLE, **given}
