@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 VIVA_LETTERS, VIVA_LINES = 110, 20_000  # of a result, and that a call runs
+VIVA_UNSET = 2**63 - 1  # what torch writes into an empty tensor of whole numbers
 
 
 class VivaEndless(BaseException):
@@ -34,6 +35,8 @@ def viva_text(value: Any) -> str:
         tuple_ = isinstance(value, tuple)
         return f"({inside})" if tuple_ else f"[{inside.removesuffix(',')}]"
     if value is None or isinstance(value, bool | int | str):
+        if value == VIVA_UNSET:
+            raise ValueError("nobody wrote this number")
         return repr(value)
     return f"{value.numerator}/{value.denominator}"
 

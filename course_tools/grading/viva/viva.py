@@ -44,7 +44,11 @@ FEWEST, MOST = 3, 5  # questions of a sheet
 FUNCTIONS, CHANGES = 5, 16  # that are tried of a submission, and of a function
 LONGEST = 40  # lines of a function that fits beside its questions
 OURS = 10**6  # the index of the first cell that is ours
-TENSOR = "if 'tensor' not in globals():\n    from torch import tensor"
+#: No result may be what memory held: torch.empty is filled.
+TENSOR = """if 'tensor' not in globals():
+    from torch import tensor
+from torch import use_deterministic_algorithms
+use_deterministic_algorithms(True, warn_only=True)"""
 
 
 @dataclass

@@ -6,8 +6,10 @@ from __future__ import annotations
 import inspect
 import random
 import re
+import runpy
 
 import pytest
+import torch
 from cases import for_each
 from classroom import REPOSITORY, write_notebook
 from mini_assignment import released_notebook, source_notebook
@@ -15,9 +17,9 @@ from sample_class import cell_of
 from walled import need_a_sandbox
 
 from course_tools.grading.viva.changes import Change, changes
-from course_tools.grading.viva.probe import viva_probe
+from course_tools.grading.viva.probe import VIVA_UNSET, viva_probe
 from course_tools.grading.viva.questions import Asked, apart, questions, rows_of
-from course_tools.grading.viva.viva import viva
+from course_tools.grading.viva.viva import TENSOR, viva
 
 HONEST = """def squares(numbers):
     \"\"\"Each number times itself, é.\"\"\"
@@ -80,11 +82,21 @@ def test_of_a_call_are_told_its_result_and_lines_and_none_of_chance_or_without_e
             pass
 
     calls = [lambda: (0.123456, {2}), lambda: [].pop(), random.random, endless, object]
+    calls.append(lambda: VIVA_UNSET)
     inspect.unwrap(viva_probe)(calls)  # the checker of types is no cell
     rows = rows_of(capsys.readouterr().out, len(calls))
     texts = [text for text, _ in rows]
-    assert texts == ["(0.1235, {2})", "raises IndexError", None, None, None]
+    assert texts == ["(0.1235, {2})", "raises IndexError", None, None, None, None]
     assert all(lines for _, lines in rows[:2])
+
+
+def test_no_result_is_what_memory_held(tmp_path):
+    (tmp_path / "cell.py").write_text(TENSOR)
+    try:
+        runpy.run_path(str(tmp_path / "cell.py"))
+        assert torch.empty(9, dtype=torch.long).tolist() == [VIVA_UNSET] * 9
+    finally:
+        torch.use_deterministic_algorithms(False)
 
 
 @for_each("printed", ["no JSON", "[" * 10**5, "[[1]]", '[["2", ["x"]]]', "[]", ""])
