@@ -668,7 +668,7 @@ assert isinstance(pairs, set), (
     f"align must return a set of pairs; yours returns a {type(pairs).__name__}."
 )
 assert all(type(index) is int for pair in pairs for index in pair), (
-    f"The pairs must hold Python ints; yours are {pairs}. Use .item() or .tolist()."
+    f"The pairs must hold Python ints; yours are {sorted(pairs, key=str)}. Use .item() or .tolist()."
 )
 assert pairs != {(0, 1), (1, 0), (2, 1)}, (
     "Your pairs are the wrong way round: the source index comes first."

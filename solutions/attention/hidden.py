@@ -452,10 +452,12 @@ Comparison("alignment_error_rate", rate_cases, (alignment_error_rate,), ("the ra
 
 
 class Language:
-    """A step function: a table of the next word's log-probabilities by two last words.
+    """A step function: a table of the next word's log-probabilities by place (which
+    comes round again) and two last words.
 
     The state of a hypothesis is the word before its last, so one that gets another's
-    state reads another row. It refuses more hypotheses than the beam may hold.
+    state reads another row. Without places, sentences that take the same rows in another
+    order would tie. It refuses more hypotheses than the beam may hold.
     """
 
     def __init__(self, table, beam_size: int, most: int, form: tuple, dtype) -> None:
@@ -484,13 +486,14 @@ class Language:
                 "step was given fewer hypotheses than live on: those are the K best"
                 " extensions that do not end in eos, however many do."
             )
-        words = len(self.table) - 1
+        words = self.table.shape[-1] - 1
         self.live = min(self.beam_size, words * len(tokens)) * bool(self.whole)
         if self.calls > self.most:
             raise Misuse("step was called although max_length tokens were out.")
         before, last = state.reshape(len(tokens), -1)[:, 0].long(), tokens.long()
         after = last.reshape(-1, *(1 for _ in self.form)).expand(state.shape)
-        return self.table[before, last], after.to(self.dtype)
+        place = (self.calls - 1) % len(self.table)
+        return self.table[place, before, last], after.to(self.dtype)
 
 
 def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1):
@@ -499,13 +502,13 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1
 
     table = step.table.double().tolist()
     live, ended = [((), 0.0)], []
-    for _ in range(max_length):
+    for place in range(max_length):
         longer = []
         for tokens, total in live:
             before, last = (bos, bos, *tokens)[-2:]
             longer += [
                 ((*tokens, word), total + chance)
-                for word, chance in enumerate(table[before][last])
+                for word, chance in enumerate(table[place % len(table)][before][last])
                 if word != eos or len(tokens) + 1 >= least
             ]
         longer.sort(key=lambda hypothesis: -hypothesis[1])
@@ -521,10 +524,10 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1
 def beam_case(draw: Draw, kind: str, V: int, beam_size: int, most: int, **about) -> Case:
     """A random language of V words and a search in it."""
     bos, eos = draw.sample(range(V), 2)
-    logits = draw.normal(V, V, V, scale=about.get("spread", 2.0))
+    logits = draw.normal(min(most, 12), V, V, V, scale=about.get("spread", 2.0))
     logits[..., eos] += about.get("end", 0.0)
     if about.get("holes"):
-        holes = draw.normal(V, V, V) < -0.8
+        holes = draw.normal(*logits.shape) < -0.8
         holes[..., eos] = False
         logits = logits.masked_fill(holes, -math.inf)
     table = logits.log_softmax(-1).to(about.get("dtype", DOUBLE))
