@@ -1,8 +1,10 @@
 """Known answers under a class's own hidden inputs: the verdicts are those of the public
 ones.
 
-``python tests/assignments/under_secrets.py NAME [--secrets 20] [--right]`` names each
-verdict that another secret changes, of all known answers or of the right ones alone.
+``python tests/assignments/under_secrets.py NAME [--secrets 1 20] [--right | --hidden]``
+names each verdict that another secret changes: of all known answers, of the right ones
+alone, or of these and of those that no visible test catches, since hidden inputs decide
+on no others.
 """
 
 from __future__ import annotations
@@ -61,17 +63,26 @@ def changed(
     return found
 
 
+def decided(name: str, hidden: bool) -> list[str]:
+    """The right answers, and with ``hidden`` the wrong ones that hidden tests catch."""
+    wrong, right = load_cases(name, ROOT)
+    caught = [case.name for case in wrong if hidden and case.caught == "hidden"]
+    return [case.name for case in right] + caught
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("name")
-    parser.add_argument("--secrets", type=int, default=20)
-    parser.add_argument("--right", action="store_true")
+    parser.add_argument("--secrets", type=int, nargs=2, default=(1, 20))
+    some = parser.add_mutually_exclusive_group()
+    some.add_argument("--right", action="store_true")
+    some.add_argument("--hidden", action="store_true")
     asked = parser.parse_args()
     only = None
-    if asked.right:
-        only = [answer.name for answer in load_cases(asked.name, ROOT)[1]]
+    if asked.right or asked.hidden:
+        only = decided(asked.name, hidden=asked.hidden)
+    first, last = asked.secrets
     with tempfile.TemporaryDirectory() as place:
-        numbers = range(1, asked.secrets + 1)
-        found = changed(asked.name, numbers, Path(place), only)
-    says = f"{asked.name}: {len(found)} differ under {asked.secrets} secrets"
+        found = changed(asked.name, range(first, last + 1), Path(place), only)
+    says = f"{asked.name}: {len(found)} differ under secrets {first} to {last}"
     print(*found, says, sep="\n")

@@ -26,7 +26,7 @@ from course_tools.grading.run.reading import judged, prepared
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("attention", "wordpiece")
-COUNT, RUN, BATCH = (10_000, 200, 50) if WHOLE else (300, 12, 50)
+COUNT, RUN, BATCH = (4_000, 200, 50) if WHOLE else (300, 12, 50)
 #: Mistakes of the grader's own, which `course_tools.grading.run.reader` names after a
 #: colon: no word for a student.
 MISTAKES = ("AttributeError", "KeyError", "TypeError", "IndexError", "AssertionError")
