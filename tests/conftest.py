@@ -40,23 +40,25 @@ gc.set_threshold(50_000, 20, 50)
 #: Files of this folder that hold the slowest tests (`pytest --durations=40`). Their
 #: order changes no result.
 LONG = (
-    "assignments/test_through_nbgrader.py",
     "assignments/test_mutants.py",
     "tools/grading/test_through_bridge.py",
-    "tools/grading/test_large_class.py",
-    "tools/grading/test_nbgraders_own_tests.py",
-    "tools/grading/test_attacks.py",
+    "assignments/test_viva_keys.py",
+    "assignments/test_through_nbgrader.py",
+    "tools/grading/test_any_course.py",
     "book/test_every_page.py",
-    "book/test_browser.py",
-    "book/test_site.py",
+    "tools/grading/test_fuzz.py",
+    "tools/grading/test_nbgraders_own_tests.py",
+    "benchmarks/test_gpu.py",
+    "tools/grading/test_large_class.py",
+    "assignments/test_shipped_files.py",
+    "tools/grading/test_semester_page.py",
     "tools/grading/test_cycle.py",
-    "assignments/test_release.py",
+    "assignments/test_words_given_back.py",
+    "book/test_decks.py",
+    "tools/grading/test_attacks.py",
+    "tools/site/test_site_build.py",
     "lab/test_probes.py",
     "lab/ch06_pretraining/test_pretrain_runs.py",
-    "lab/ch01_seq2seq/test_experiments.py",
-    "lab/ch06_pretraining/test_shipped_checkpoints.py",
-    "library/data/test_data_loading.py",
-    "benchmarks/test_benchmark_bert.py",
 )
 
 
