@@ -156,7 +156,7 @@ def fate_cases(draw: Draw) -> Iterator[Case]:
         ((7, 2603), 4, (3, 1), 0.7, "two ordinary ids"),
         ((403, 41), 41003, (41002, 30000, 7), 1.0, "a large vocabulary"),
     ):
-        own = draw.choice(sorted({*range(V)} - {*special_ids}))
+        own = draw.choice(sorted({*range(len(special_ids), V)} - {*special_ids}))
         seed = draw.randint(0, 999)
         yield Case(kind, (shape, special_ids, special_ids[-1], V, own, 1, seed, rate))
 
