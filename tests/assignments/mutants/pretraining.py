@@ -350,7 +350,7 @@ FATES = mutants_of(
             "torch.randint(len(ordinary),",
             "torch.randint(len(ordinary) - (len(ordinary) > 1),",
         ),
-        "The share of some ids among random tokens is wrong",
+        "Random tokens are drawn one by one, each ordinary id equally likely",
         "hidden",
     ),
 )
