@@ -103,9 +103,10 @@ def test_the_reference_gets_full_marks(outcomes, name):
 @whole_only
 def test_a_class_with_hidden_inputs_of_its_own_gives_the_same_verdicts(tmp_path):
     """Under three secrets, what no visible test catches, and the right answers:
-    hidden inputs decide on no others. `under_secrets.py` tries them under twenty."""
+    hidden inputs decide on no others. Secret 0 drew sentences that tied.
+    `under_secrets.py` tries them under twenty."""
     told = under_secrets.decided("attention", hidden=True)
-    assert under_secrets.changed("attention", (1, 2, 3), tmp_path, told) == []
+    assert under_secrets.changed("attention", (0, 1, 2), tmp_path, told) == []
 
 
 @whole_only

@@ -44,8 +44,8 @@ FEWEST, MOST = 3, 5  # questions of a sheet
 FUNCTIONS, CHANGES = 5, 16  # that are tried of a submission, and of a function
 LONGEST = 40  # lines of a function that fits beside its questions
 OURS = 10**6  # the index of the first cell that is ours
-#: No result may be what memory held: torch.empty is filled.
-TENSOR = """if 'tensor' not in globals():
+#: What runs before all calls. No result may be what memory held: torch.empty is filled.
+OPENING = """if 'tensor' not in globals():
     from torch import tensor
 from torch import use_deterministic_algorithms
 use_deterministic_algorithms(True, warn_only=True)"""
@@ -106,7 +106,7 @@ class Sheets:
 
     def planned(self, student: str, steps: Steps) -> Steps:
         """The cells that are run: the student's, then ours."""
-        ours = [TENSOR, self.setup, inspect.getsource(probe)]
+        ours = [OPENING, self.setup, inspect.getsource(probe)]
         for one in self.asked(student, steps):
             tried = [one.source, *(apply(one.source, change) for change in one.changes)]
             calls = ", ".join(f"lambda: {call}" for call in one.calls)

@@ -19,7 +19,7 @@ from walled import need_a_sandbox
 from course_tools.grading.viva.changes import Change, changes
 from course_tools.grading.viva.probe import VIVA_UNSET, viva_probe
 from course_tools.grading.viva.questions import Asked, apart, questions, rows_of
-from course_tools.grading.viva.viva import TENSOR, viva
+from course_tools.grading.viva.viva import OPENING, viva
 
 HONEST = """def squares(numbers):
     \"\"\"Each number times itself, é.\"\"\"
@@ -91,7 +91,7 @@ def test_of_a_call_are_told_its_result_and_lines_and_none_of_chance_or_without_e
 
 
 def test_no_result_is_what_memory_held(tmp_path):
-    (tmp_path / "cell.py").write_text(TENSOR)
+    (tmp_path / "cell.py").write_text(OPENING)
     try:
         runpy.run_path(str(tmp_path / "cell.py"))
         assert torch.empty(9, dtype=torch.long).tolist() == [VIVA_UNSET] * 9

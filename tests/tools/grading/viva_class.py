@@ -22,7 +22,7 @@ from course_tools.grading.assignments.source import (
 )
 from course_tools.grading.run.plan import role
 from course_tools.grading.viva.changes import Change, apply
-from course_tools.grading.viva.viva import TENSOR
+from course_tools.grading.viva.viva import OPENING
 
 #: Says where a call does not give what a key says it gives.
 CHECK = """
@@ -98,7 +98,7 @@ def with_keys(
         cell for cell in code if role(cell) != "test" and not is_demonstration(cell)
     ]
     cells = [cell.source for cell in kept]
-    program = [*cells, setup, TENSOR, CHECK]
+    program = [*cells, setup, OPENING, CHECK]
 
     def check(call: str, text: str) -> None:
         program.append(f"viva_check(lambda: {call}, {text!r})")
