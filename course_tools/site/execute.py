@@ -144,6 +144,7 @@ def _execute(
 ) -> str | None:
     """Execute a page in its own kernel and keep it; return what went wrong."""
     from nbclient.exceptions import CellExecutionError, DeadKernelError
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
     cost: dict[str, float] = {}
     reads = cache.folder.with_name(f".reads-{page.stem}")
@@ -180,6 +181,8 @@ def _execute(
     finally:
         steps.unlink(missing_ok=True)
         reads.unlink(missing_ok=True)
+    # A busy kernel sends a printed line in two pieces, and the page would break it.
+    CoalesceStreamsPreprocessor().preprocess(notebook, {})
     own = files_read(paths, cache.root)
     cost["execution_seconds"] = job.so_far()
     cache.keep(page, notebook, state, own, **cost)

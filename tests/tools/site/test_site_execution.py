@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import nbformat
 import psutil
 import pytest
 from pages import TRIAL, lay_out_book
@@ -90,6 +91,19 @@ def test_what_was_executed_is_kept_with_its_costs_and_expected_next_time(book, c
     capsys.readouterr()
     execute_pages(cache, pages(book), os.environ)
     assert "01-works" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_line_that_the_kernel_sends_in_pieces_is_kept_as_one(book):
+    """A busy machine may cut a line anywhere."""
+    (page := book / "book" / "01-works.md").write_text(
+        cell("print('##g', end='', flush=True)\nprint(' ##s', 4)\nprint(5)")
+    )
+    (book / "_build").mkdir()
+    execute_pages(PageCache(book), [page], os.environ)
+    [kept] = (book / "_build" / ".jupyter_cache").glob("executed/*/base.ipynb")
+    [printed] = nbformat.read(kept, 4).cells[-1].outputs
+    assert printed.text == "##g ##s 4\n5\n"
 
 
 @pytest.mark.slow
