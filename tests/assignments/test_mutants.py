@@ -110,11 +110,12 @@ def test_a_class_with_hidden_inputs_of_its_own_gives_the_same_verdicts(tmp_path)
 
 
 @whole_only
-@pytest.mark.parametrize("name", ASSIGNMENTS)
+@pytest.mark.parametrize("name", ["transformer", "fine-tuning", "sentence-bert"])
 def test_right_answers_get_full_marks_whatever_a_class_s_hidden_inputs_are(
     tmp_path, name
 ):
-    """Inputs that leave a comparison nothing but rounding come up in some classes."""
+    """Inputs that leave a comparison nothing but rounding come up in some classes: in
+    each of these three a secret once took points of right answers."""
     told = [case.name for case in CASES[name][1]][:1]
     assert under_secrets.changed(name, (4,), tmp_path, told) == []
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 #: Of a class, those whose sheets are made again, and whose keys are computed in plain
 #: Python: each takes as long as a run of the whole notebook.
-AGAIN = 4
+AGAIN = 2
 
 
 @dataclass

@@ -24,6 +24,7 @@ from sample_class import (
     delete,
     samples,
 )
+from stock import compare_only
 
 from course_tools.grading.assignments.source import answered, copy_idle
 
@@ -55,6 +56,7 @@ def term(tmp_path_factory):
     # The cells that take most of its time and give no mark do nothing.
     copy_idle(ASSIGNMENT, REPOSITORY, classroom.root)
     source = classroom.root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.py"
+    compare_only(source, "masked_softmax_edges")
     released_path = classroom.root / "exercises" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
 
     release, generate, autograde, feedback, export, autograde_again, feedback_again = (

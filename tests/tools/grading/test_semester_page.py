@@ -104,8 +104,8 @@ def test_in_a_small_term_every_mark_is_that_of_the_answers(program):
     rows = program.measure(
         program.Settings(
             students=3,
-            assignments=("attention", "pretraining"),
-            copied_in="pretraining",
+            assignments=("attention", "wordpiece"),
+            copied_in="wordpiece",
             clusters=(2,),
             late=0.3,
             again=0.3,
