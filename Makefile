@@ -3,7 +3,7 @@
 #
 #   PYTHON=/path/to/python3.11   the interpreter that makes .venv (default: the first of python3.11, python3.12, ... >= 3.11)
 #   PYTEST_ARGS="-m 'not slow'"  more arguments for pytest
-#   WORKERS=4                    processes that pytest uses (default 2)
+#   WORKERS=4                    processes that pytest uses (default: cores + 1, at most 5)
 #   PIP_EXTRA_INDEX_URL=...      pip's own settings apply, e.g. to choose the CPU build of torch: see book/setup.md
 #
 # `make test` also needs Chromium and, on Linux, bubblewrap: as root with apt-get it installs them, else it says how.
@@ -21,7 +21,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 READY := $(VENV)/.ready
 PYTHON ?=
 PYTEST_ARGS ?=
-WORKERS ?= 2
+# One more than there are cores, since tests wait for kernels and browsers; each takes up to 2 GB.
+WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? cores + 1 : 5)))
 
 # Nothing that is built or tested here reaches for the network behind your back, or for a window on a screen.
 export HF_HUB_OFFLINE ?= 1
@@ -43,7 +44,7 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 	$(BIN)/course release
 	$(BIN)/course build
 
-# One thread in each of the worker processes: more of them than cores only wait for one another. A file stays with one
+# One thread in each of the worker processes: more would only wait for one another. A file stays with one
 # worker, so that what its tests share (a graded class, a site in a browser) is made once, and files begin in the order of
 # tests/conftest.py.
 test: programs lint site ## Check everything, the grader in part; ends with pytest's closing line

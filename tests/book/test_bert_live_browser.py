@@ -11,7 +11,6 @@ import pytest
 import torch
 from pages import build_without_reference, lay_out_named, quiet_page, serious_violations
 from places import BOOK
-from whole import first_or_all
 
 from course_lab.ch06_pretraining.shipped import load_shipped
 from course_tools.site import live
@@ -95,7 +94,7 @@ def mask(page, token: str):
 
 
 def test_a_typed_sentence_gets_the_librarys_prediction_beside_the_untrained_models(
-    browser, address, peer
+    browser, from_disk, peer
 ):
     model, tokenizer = peer
     ids = tokenizer.encode(TEXT).ids
@@ -105,7 +104,7 @@ def test_a_typed_sentence_gets_the_librarys_prediction_beside_the_untrained_mode
         chances = model(torch.tensor([holed]), masked_positions=at)[0][0].softmax(-1)
     best = tokenizer.pieces[int(chances.argmax())]
     with quiet_page(browser) as page:
-        page.goto(address)
+        page.goto(from_disk)
         start(page)
         mask(page, "lists")
         told = said(page, f"Position {MASKED}: ")
@@ -298,10 +297,10 @@ def test_chapters_7_and_9_compare_by_layer_beside_an_untrained_model(
         assert root.get_by_role("row").count() == 1 + 3, "embeddings, two layers"
 
 
-def test_a_patient_is_named_and_its_line_shown(browser, address):
+def test_a_patient_is_named_and_its_line_shown(browser, from_disk):
     """By keyboard; a wrong answer is taken off the list, and what was found is kept."""
     with quiet_page(browser) as page:
-        page.goto(f"{address}#bert?patient=7")
+        page.goto(f"{from_disk}#bert?patient=7")
         clinic = page.locator("[data-clinic]")
         patient = page.evaluate("coursePatients[7]")
         clinic.get_by_text("healthy: attention in layer 1").wait_for()
@@ -353,7 +352,7 @@ def test_each_patient_differs_visibly_on_most_of_the_prepared_texts(browser, fro
         assert min(counts) >= 5, counts
 
 
-@pytest.mark.parametrize("theme", first_or_all("dark", "light"))
+@pytest.mark.parametrize("theme", ["dark", "light"])
 def test_axe_finds_no_serious_violation_and_a_phone_does_not_scroll_sideways(
     browser, from_disk, chapters, theme
 ):

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from pages import address_of, pages_of, quiet_page
 from places import ROOT
-from whole import first_or_all
 
 from course_tools.site.reference import sections, taught_in
 
@@ -18,7 +17,7 @@ from course_tools.site.reference import sections, taught_in
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-@pytest.fixture(scope="session", params=first_or_all("file", "http"))
+@pytest.fixture(scope="session", params=["file", "http"])
 def address(request, site):
     """Where the site is: a folder on disk, or a server on the loopback interface."""
     with address_of(ROOT, request.param) as address:

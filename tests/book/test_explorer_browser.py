@@ -11,7 +11,6 @@ from itertools import product
 import numpy as np
 import pytest
 from pages import build_without_reference, lay_out_book, quiet_page, serious_violations
-from whole import first_or_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -99,9 +98,9 @@ def bar_heights(explorer) -> list[str]:
     )
 
 
-def test_every_choice_shows_the_true_weights(browser, address, weights):
+def test_every_choice_shows_the_true_weights(browser, from_disk, weights):
     with quiet_page(browser) as page:
-        page.goto(address)
+        page.goto(from_disk)
         explorer, _ = explorers(page)
         names = ("Sentence", "Attention", "Layer", "Head")
         menu = {
@@ -137,9 +136,9 @@ def test_every_choice_shows_the_true_weights(browser, address, weights):
         )
 
 
-def test_the_keyboard_alone_reaches_every_choice(browser, address, weights):
+def test_the_keyboard_alone_reaches_every_choice(browser, from_disk, weights):
     with quiet_page(browser) as page:
-        page.goto(address)
+        page.goto(from_disk)
         explorer, _ = explorers(page)
 
         def focused() -> str:
@@ -177,9 +176,9 @@ def test_the_keyboard_alone_reaches_every_choice(browser, address, weights):
         )
 
 
-def test_a_pointer_previews_a_word_and_a_click_keeps_it(browser, address, weights):
+def test_a_pointer_previews_a_word_and_a_click_keeps_it(browser, from_disk, weights):
     with quiet_page(browser) as page:
-        page.goto(address)
+        page.goto(from_disk)
         explorer, _ = explorers(page)
         words = explorer.locator(".explorer-words label")
 
@@ -325,7 +324,7 @@ def test_tables_say_the_largest_weight_of_each_word_with_and_without_the_script(
             ]
 
 
-@pytest.mark.parametrize("theme", first_or_all("dark", "light"))
+@pytest.mark.parametrize("theme", ["dark", "light"])
 def test_axe_finds_no_serious_violation(browser, from_disk, theme):
     with quiet_page(browser, color_scheme=theme) as page:
         page.goto(from_disk)

@@ -22,7 +22,6 @@ from pages import (
     quiet_page,
     serious_violations,
 )
-from whole import first_or_all
 
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS
 from course_lab.ch09_sentence_bert import static_search
@@ -151,13 +150,10 @@ def test_pieces_vectors_and_hits_are_those_of_python(browser, search_book, data,
                 )
 
 
-@pytest.mark.parametrize("scheme", first_or_all("file", "http"))
-def test_a_question_typed_by_keyboard_is_answered_and_announced(
-    browser, search_book, scheme
-):
+def test_a_question_typed_by_keyboard_is_answered_and_announced(browser, search_book):
     """Three lists, of what is in the paragraphs, and nothing that is typed becomes
     markup."""
-    with quiet_page(browser) as page, address_of(search_book, scheme) as address:
+    with quiet_page(browser) as page, address_of(search_book, "file") as address:
         page.goto(f"{address}/search-pydocs.html")
         searcher = searcher_of(page)
         box = searcher.get_by_role("searchbox", name="Your question")
@@ -188,7 +184,7 @@ def test_a_question_typed_by_keyboard_is_answered_and_announced(
         assert searcher.get_by_role("listitem").count() == 0
 
 
-@pytest.mark.parametrize("theme", first_or_all("dark", "light"))
+@pytest.mark.parametrize("theme", ["dark", "light"])
 def test_axe_finds_no_serious_violation_and_a_narrow_page_does_not_scroll(
     browser, search_book, theme
 ):
