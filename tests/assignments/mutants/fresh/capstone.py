@@ -1,6 +1,6 @@
 """Fresh wrong and right answers to the capstone, written from the text that students read."""
 
-from fresh import fresh
+from fresh import Fresh, fresh
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
@@ -1070,6 +1070,455 @@ def fill_mask(bert, head, text, most=4):
             order = [n for n in order if table[left[-1]][n] < same]
     return [(texts[n - 1], table[0][n]) for n in left]
 """,
+        },
+    ),
+]
+
+# Written on 28 November 2026, from the task's text alone, too.
+MUTANTS += [
+    Fresh(
+        "softmax_shifted_by_masked_maximum",
+        "a hand-made softmax is shifted by the maximum of all scores, the masked ones among them, so that it is 0/0 = nan where a masked score is far above the allowed ones",
+        "numerics",
+        "together-blocks",
+        {
+            "blocks": (
+                '    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)',
+                "    shares = torch.exp(scores - scores.max(dim=-1, keepdim=True).values) * mask\n    return shares / shares.sum(dim=-1, keepdim=True)",
+            )
+        },
+    ),
+    Fresh(
+        "norm_variance_without_gradient",
+        "LayerNorm takes the variance of hidden.detach(): the values are right, the gradient lacks the part that runs through the variance",
+        "gradient",
+        "head-logits",
+        {
+            "blocks": (
+                "variance = hidden.var(dim=-1, correction=0, keepdim=True)",
+                "variance = hidden.detach().var(dim=-1, correction=0, keepdim=True)",
+            )
+        },
+    ),
+    Fresh(
+        "longest_piece_of_empty_vocab",
+        "encode_word limits its search by max(map(len, vocab)), which is an error for an empty vocabulary instead of [UNK]",
+        "legal input",
+        "together-tokens",
+        {
+            "tokens": (
+                "    pieces, start = [], 0\n    while start < len(word):\n        for end in range(len(word), start, -1):",
+                "    pieces, start = [], 0\n    longest = max(map(len, vocab))\n    while start < len(word):\n        for end in range(min(len(word), start + longest), start, -1):",
+            )
+        },
+    ),
+    Fresh(
+        "word_of_just_max_length_unknown",
+        "a word of exactly max_length characters is already [UNK]",
+        "cut-off",
+        "together-tokens",
+        {"tokens": ("if len(word) > max_length:", "if len(word) >= max_length:")},
+    ),
+    Fresh(
+        "span_end_is_start_plus_length",
+        "encode takes the end of a piece as its start plus its length, wrong where one typed character becomes several (Hangul, ligatures) or none (accents typed by themselves, soft hyphens)",
+        "legal input",
+        "together-tokens",
+        {
+            "tokens": (
+                "encoded.append((piece, spans[place][0], spans[place + length - 1][1]))",
+                "encoded.append((piece, spans[place][0], spans[place][0] + length))",
+            )
+        },
+    ),
+    Fresh(
+        "full_block_of_filling_added",
+        "make_batch adds a whole further `multiple` where the longest sequence is a multiple already",
+        "cut-off",
+        "together-model",
+        {
+            "model": (
+                "    longest += -longest % multiple\n",
+                "    if multiple > 1:\n        longest += multiple - longest % multiple\n",
+            )
+        },
+    ),
+    Fresh(
+        "real_piece_with_pad_id_masked",
+        "make_batch makes the attention mask by comparing ids with pad_id, so that a real piece that has this id is not attended to",
+        "legal input",
+        "together-model",
+        {
+            "model": (
+                'batch["attention_mask"].append([True] * len(ids) + [False] * filling)',
+                'batch["attention_mask"].append([number != pad_id for number in ids] + [False] * filling)',
+            )
+        },
+    ),
+    Fresh(
+        "depth_zero_runs_all_layers",
+        "depth=0 is falsy and runs all layers",
+        "cut-off",
+        "together-model",
+        {
+            "model": (
+                "for layer in self.layers[:depth]:",
+                "for layer in self.layers[: depth or None]:",
+            )
+        },
+    ),
+    Fresh(
+        "parameters_share_memory_with_checkpoint",
+        "load_published sets parameter.data to the tensors of the checkpoint itself: training the model changes the checkpoint and every model and head made of it, and a half-precision file changes the dtype of the model",
+        "state",
+        "together-model",
+        {"model": ("parameter.copy_(found[name])", "parameter.data = found[name]")},
+    ),
+    Fresh(
+        "special_ids_taken_for_the_first",
+        "mask_tokens draws its random words from len(special_ids) on, right only where the special ids are 0, 1, 2, ...",
+        "hard-wired",
+        "together-holes",
+        {
+            "holes": (
+                "drawn = ordinary[torch.randint(len(ordinary), input_ids.shape, generator=generator)]",
+                "drawn = torch.randint(\n        len(special_ids), vocab_size, input_ids.shape, generator=generator\n    )",
+            )
+        },
+    ),
+    Fresh(
+        "one_lot_for_a_whole_text",
+        "the lot that says masked, swapped or kept is drawn once for each text, so that all its chosen words share one fate",
+        "chance",
+        "together-holes",
+        {
+            "holes": (
+                "lot = torch.rand(input_ids.shape, generator=generator)",
+                "lot = torch.rand(len(input_ids), 1, generator=generator).expand(input_ids.shape)",
+            )
+        },
+    ),
+    Fresh(
+        "head_not_called_without_holes",
+        "masked_logits has no portion where nobody asks: torch.cat of an empty list is an error",
+        "legal input",
+        "together-holes",
+        {
+            "holes": (
+                "    portions = rows.split(most or max(len(rows), 1))\n",
+                "    step = most or max(len(rows), 1)\n    portions = [rows[begin : begin + step] for begin in range(0, len(rows), step)]\n",
+            )
+        },
+    ),
+    Fresh(
+        "cosines_of_short_vectors_shrink",
+        "cosines adds 1e-6 to each norm, so that short vectors (uses that differ little from what they have in common) do not even have the cosine 1 with themselves",
+        "numerics",
+        "together-vectors",
+        {
+            "vectors": (
+                "unit = vectors / vectors.norm(dim=1, keepdim=True)  # [N, D]",
+                "unit = vectors / (vectors.norm(dim=1, keepdim=True) + 1e-6)  # [N, D]",
+            )
+        },
+    ),
+    Fresh(
+        "mean_pool_needs_a_special_id",
+        "mean_pool stacks one comparison for each special id, which is an error where there is none",
+        "legal input",
+        "together-vectors",
+        {
+            "vectors": (
+                "special = torch.isin(input_ids, torch.tensor(special_ids, device=input_ids.device))",
+                "special = torch.stack([input_ids == number for number in special_ids]).any(dim=0)",
+            )
+        },
+    ),
+    Fresh(
+        "half_scores_become_float32",
+        "search starts with an empty float32 tensor, so that the scores of half-precision queries come out as float32",
+        "numerics",
+        "together-vectors",
+        {
+            "vectors": (
+                "scores = queries.new_empty(len(queries), 0)",
+                "scores = torch.empty(len(queries), 0, device=queries.device)",
+            )
+        },
+    ),
+    Fresh(
+        "loaded_parameters_frozen",
+        "load_bert switches the gradients of its parameters off together with the dropout",
+        "gradient",
+        "published-states",
+        {
+            "load-model": (
+                "return model.to(device).eval()",
+                "return model.to(device).eval().requires_grad_(False)",
+            )
+        },
+    ),
+    Fresh(
+        "model_remembered_by_sizes",
+        "load_bert keeps the models it has made, by their sizes: other numbers of the same sizes give the old model, and two calls give one and the same model",
+        "state",
+        "published-states",
+        {
+            "load-model": 'MADE = {}\n\n\ndef load_bert(sizes, tensors):\n    """A BertModel with published numbers.\n\n    sizes:   dict with the fields of BertConfig, without dropout\n    tensors: dict, published name -> tensor\n    returns a BertModel on device, in evaluation\n    """\n    key = tuple(sorted(sizes.items()))\n    if key not in MADE:\n        MADE[key] = BertModel(BertConfig(**sizes))\n        load_published(MADE[key], tensors)\n    return MADE[key].to(device).eval()\n'
+        },
+    ),
+    Fresh(
+        "only_first_mask_found",
+        "to_batch cuts a text at its first [MASK] alone; a second one becomes [, mask and ]",
+        "legal input",
+        "published-ids",
+        {
+            "to-batch": (
+                'enumerate(text.split("[MASK]"))',
+                'enumerate(text.split("[MASK]", 1))',
+            )
+        },
+    ),
+    Fresh(
+        "long_text_loses_its_sep",
+        "to_batch puts [CLS] and [SEP] around and cuts afterwards, so that a text that is too long has no [SEP]",
+        "cut-off",
+        "published-ids",
+        {
+            "to-batch": (
+                "        inputs.append(pair_input(ids, None, CLS, SEP, max_length))\n",
+                "        ids = [CLS, *ids, SEP][:max_length]\n        inputs.append((ids, [0] * len(ids)))\n",
+            )
+        },
+    ),
+    Fresh(
+        "all_special_names_in_text_obeyed",
+        "a text that says [SEP], [CLS], [PAD] or [UNK] gets the special id, though only [MASK] is an exception from encode",
+        "legal input",
+        "published-ids",
+        {
+            "to-batch": (
+                '        for number, part in enumerate(text.split("[MASK]")):\n            ids += [MASK] * (number > 0)\n            ids += [PLACE[piece] for piece, _, _ in encode(part, pieces)]\n',
+                '        names = {"[PAD]": PAD, "[UNK]": UNK, "[CLS]": CLS, "[SEP]": SEP, "[MASK]": MASK}\n        for name in names:\n            text = text.replace(name, f"\\0{name}\\0")\n        for part in text.split("\\0"):\n            if part in names:\n                ids.append(names[part])\n            else:\n                ids += [PLACE[piece] for piece, _, _ in encode(part, pieces)]\n',
+            )
+        },
+    ),
+    Fresh(
+        "no_pieces_asked_gives_all",
+        "with an empty `only` the head gives the logits of all V pieces instead of none",
+        "cut-off",
+        "head-logits",
+        {
+            "make-head": (
+                "(E, c) if only is None else (E[only], c[only])",
+                "(E, c) if only is None or len(only) == 0 else (E[only], c[only])",
+            )
+        },
+    ),
+    Fresh(
+        "head_flattens_and_reshapes",
+        "the head flattens to [N, D] and reshapes back with -1: one state [D] is an error, and so are no states [0, D]",
+        "legal input",
+        "head-logits",
+        {
+            "make-head": (
+                "        return norm(gelu(hidden @ W.T + b)) @ rows.T + biases\n",
+                "        states = hidden.flatten(0, -2)  # [N, D]\n        logits = norm(gelu(states @ W.T + b)) @ rows.T + biases\n        return logits.reshape(*hidden.shape[:-1], -1)\n",
+            )
+        },
+    ),
+    Fresh(
+        "mask_itself_may_be_proposed",
+        "the special ids are left out as allowed[:MASK], which is one too few: [MASK] stays a candidate and takes its share",
+        "cut-off",
+        "fill-guesses",
+        {"fill-the-hole": ("allowed[list(SPECIAL)] = False", "allowed[:MASK] = False")},
+    ),
+    Fresh(
+        "gradients_stay_switched_off",
+        "fill_mask calls torch.set_grad_enabled(False) and never switches it on again: after the first guess nothing can be trained any more",
+        "state",
+        "fill-guesses",
+        {
+            "fill-the-hole": (
+                '    with torch.no_grad():\n        states, _ = bert(**batch)\n        logits = head(states[batch["input_ids"] == MASK])[0]  # [V]\n',
+                '    torch.set_grad_enabled(False)\n    states, _ = bert(**batch)\n    logits = head(states[batch["input_ids"] == MASK])[0]  # [V]\n',
+            )
+        },
+    ),
+    Fresh(
+        "special_share_not_given_back",
+        "the softmax is over all pieces and the special ones are struck out afterwards, so that the others add up to less than 1",
+        "numerics",
+        "fill-guesses",
+        {
+            "fill-the-hole": (
+                "masked_softmax(logits, allowed).topk(most)",
+                "(masked_softmax(logits) * allowed).topk(most)",
+            )
+        },
+    ),
+    Fresh(
+        "mean_of_batch_shares",
+        "masked_accuracy returns the mean of the shares of the batches, in which a small last batch weighs as much as a full one",
+        "numerics",
+        "score-held-out",
+        {
+            "accuracy": (
+                "        right += (logits.argmax(dim=-1) == true).sum().item()\n        asked += len(true)\n",
+                "        right += (logits.argmax(dim=-1) == true).double().mean().item()\n        asked += 1\n",
+            )
+        },
+    ),
+    Fresh(
+        "guess_never_special",
+        "the guess is the best of the ordinary pieces, so that a head that prefers a special token is right all the same",
+        "legal input",
+        "score-held-out",
+        {
+            "accuracy": (
+                "(logits.argmax(dim=-1) == true)",
+                "(logits[:, len(SPECIAL) :].argmax(dim=-1) + len(SPECIAL) == true)",
+            )
+        },
+    ),
+    Fresh(
+        "swapped_words_shown_as_they_were",
+        "the model sees the true piece where mask_tokens had swapped it for a random one; only [MASK] is taken over from the masked ids",
+        "leak",
+        "score-held-out",
+        {
+            "accuracy": (
+                "masked.to(device), batch",
+                'masked.where(masked == MASK, batch["input_ids"].cpu()).to(device), batch',
+            )
+        },
+    ),
+    Fresh(
+        "states_after_two_layers",
+        "embed_texts asks for depth=2, which is the last layer of this checkpoint only",
+        "hard-wired",
+        "sentences-vectors",
+        {"embed": ("states, _ = bert(**batch)", "states, _ = bert(**batch, depth=2)")},
+    ),
+    Fresh(
+        "vectors_remembered_by_text",
+        "embed_texts keeps the vectors it has made by their text, so that another or a trained model gets those of the first",
+        "state",
+        "sentences-vectors",
+        {
+            "embed": 'KNOWN_VECTORS = {}\n\n\ndef embed_texts(bert, texts):\n    """One vector for each text.\n\n    bert:  from load_bert\n    texts: list of strings\n    returns float [N, D] on device\n    """\n    new = [text for text in dict.fromkeys(texts) if text not in KNOWN_VECTORS]\n    if new:\n        batch = to_batch(new)\n        with torch.no_grad():\n            states, _ = bert(**batch)\n        pooled = mean_pool(states, batch["input_ids"], batch["attention_mask"], SPECIAL)\n        KNOWN_VECTORS.update(zip(new, pooled))\n    return torch.stack([KNOWN_VECTORS[text] for text in texts])\n'
+        },
+    ),
+    Fresh(
+        "holes_and_unknown_count_as_words",
+        "mean_pool gets [CLS] and [SEP] as the only special ids, so that [MASK] and [UNK] are averaged in",
+        "hard-wired",
+        "sentences-vectors",
+        {
+            "embed": (
+                'batch["attention_mask"], SPECIAL)',
+                'batch["attention_mask"], (CLS, SEP))',
+            )
+        },
+    ),
+    Fresh(
+        "compared_with_passed_over_too",
+        "a text is passed over, too, if it is like one that was itself passed over and never taken",
+        "legal input",
+        "sentences-alike",
+        {
+            "find-alike": (
+                "    for n, score in zip(indices[0].tolist(), scores[0].tolist()):\n        if same is None or all(table[n, m] < same for m, _ in taken):\n            taken.append((n, score))\n",
+                "    seen = []\n    for n, score in zip(indices[0].tolist(), scores[0].tolist()):\n        if same is None or all(table[n, m] < same for m in seen):\n            taken.append((n, score))\n        seen.append(n)\n",
+            )
+        },
+    ),
+    Fresh(
+        "only_twice_most_looked_at",
+        "only the 2 * most nearest texts are searched, so that too few are left where a text is repeated more often",
+        "cut-off",
+        "sentences-alike",
+        {
+            "find-alike": (
+                "search(embed_texts(bert, [query]), vectors, len(texts), 1000)",
+                "search(embed_texts(bert, [query]), vectors, 2 * most, 1000)",
+            )
+        },
+    ),
+    Fresh(
+        "repeated_texts_collapse_without_same",
+        "the hits go through a dict by text, so that a text that stands in the list twice is given once, though same is None",
+        "legal input",
+        "sentences-alike",
+        {
+            "find-alike": (
+                "return [(texts[n], score) for n, score in taken[:most]]",
+                "return list({texts[n]: score for n, score in taken}.items())[:most]",
+            )
+        },
+    ),
+    Fresh(
+        "check_forgives_errors_of_the_call",
+        "the check takes an error that comes out of the call for an input that need not work, and goes on",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                "        found = implementation(*given)\n",
+                "        try:\n            found = implementation(*given)\n        except Exception:\n            return\n",
+            )
+        },
+    ),
+    Fresh(
+        "check_uses_a_negative_id",
+        "the check has a true piece of id -1 that must count, so that a right implementation that takes labels >= 0 for those that count is refused",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                "    labels = [[4, 9, -100], [-100, 4, 0], [7, -100, 6], [5, 6, 7], [-100, -100, -100]]\n    first = [[4, 9, 8],",
+                "    labels = [[4, -1, -100], [-100, 4, 0], [7, -100, 6], [5, 6, 7], [-100, -100, -100]]\n    first = [[4, -1, 8],",
+            )
+        },
+    ),
+]
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "tokens_by_what_is_left",
+        "encode_word eats the rest of the word with next(), encode accumulates the lengths; to_batch fills with pad_sequence",
+        {
+            "tokens": 'def encode_word(word, vocab, max_length=100, mark="##"):\n    """Cut a word into pieces, the longest first."""\n    if len(word) > max_length:\n        return ["[UNK]"]\n    found, rest = [], word\n    while rest:\n        prefix = mark if found else ""\n        size = next((n for n in range(len(rest), 0, -1) if prefix + rest[:n] in vocab), None)\n        if size is None:\n            return ["[UNK]"]\n        found.append(prefix + rest[:size])\n        rest = rest[size:]\n    return found\n\n\ndef encode(text, vocab, max_length=100, mark="##"):\n    """Cut a text into pieces, each with its place in the text."""\n    result = []\n    for word, spans in split_words(text):\n        pieces = encode_word(word, vocab, max_length, mark)\n        if pieces == ["[UNK]"]:\n            result.append(("[UNK]", spans[0][0], spans[-1][1]))\n            continue\n        sizes = [len(piece) - (len(mark) if n else 0) for n, piece in enumerate(pieces)]\n        ends = list(itertools.accumulate(sizes))\n        for piece, begin, end in zip(pieces, [0, *ends], ends):\n            result.append((piece, spans[begin][0], spans[end - 1][1]))\n    return result\n',
+            "to-batch": 'def to_batch(texts, max_length=128):\n    """Texts to a batch for BertModel."""\n    import re\n\n    known = frozenset(VOCAB)\n\n    def ids_of(text):\n        for part in re.split(r"(\\[MASK\\])", text):\n            if part == "[MASK]":\n                yield MASK\n            else:\n                for piece, *_ in encode(part, known):\n                    yield PLACE[piece]\n\n    joined = [pair_input(list(ids_of(text)), None, CLS, SEP, max_length) for text in texts]\n    pad = torch.nn.utils.rnn.pad_sequence\n    ids = pad([torch.tensor(row) for row, _ in joined], batch_first=True, padding_value=PAD)\n    types = pad([torch.tensor(row) for _, row in joined], batch_first=True, padding_value=0)\n    lengths = torch.tensor([len(row) for row, _ in joined])\n    real = torch.arange(ids.shape[1]) < lengths[:, None]\n    return {\n        "input_ids": ids.to(device),\n        "token_type_ids": types.to(device),\n        "attention_mask": real.to(device),\n    }\n',
+        },
+    ),
+    RightAnswer(
+        "holes_by_bernoulli",
+        "mask_tokens with bernoulli, one lot of ten and torch.where; masked_logits by places and a loop; masked_loss by indexing; the accuracy from two lists",
+        {
+            "holes": 'def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.15):\n    """Make holes."""\n    special = torch.zeros_like(input_ids, dtype=torch.bool)\n    for number in special_ids:\n        special |= input_ids == number\n    chance = torch.full(input_ids.shape, float(rate), dtype=torch.float64)\n    chosen = torch.bernoulli(chance.masked_fill(special, 0.0), generator=generator).bool()\n    fate = torch.randint(10, input_ids.shape, generator=generator)  # 0-7 hidden, 8 swapped, 9 kept\n    words = torch.tensor(sorted(set(range(vocab_size)) - set(special_ids)))\n    other = words[torch.randint(len(words), input_ids.shape, generator=generator)]\n    seen = torch.where(chosen & (fate == 8), other, input_ids)\n    seen = torch.where(chosen & (fate < 8), torch.full_like(input_ids, mask_id), seen)\n    return seen, torch.where(chosen, input_ids, torch.full_like(input_ids, IGNORE))\n\n\ndef masked_logits(head, hidden, labels, most=None):\n    """Logits at the chosen positions, and at no other."""\n    where = (labels != IGNORE).nonzero(as_tuple=True)\n    states = hidden[where]  # [N, D]\n    step = most if most is not None else max(len(states), 1)\n    results = [head(states[:step])]\n    for begin in range(step, len(states), step):\n        results.append(head(states[begin : begin + step]))\n    return torch.cat(results, dim=0), labels[where]\n\n\ndef masked_loss(logits, labels):\n    """Mean loss over chosen positions."""\n    asked = labels.ne(IGNORE)\n    true = labels[asked]  # [N]\n    table = torch.log_softmax(logits[asked], dim=-1)  # [N, V]\n    picked = table[torch.arange(len(true), device=true.device), true]\n    return picked.sum().neg() / max(len(true), 1)\n',
+            "accuracy": 'def masked_accuracy(bert, head, texts, seed=0, batch_size=16):\n    """Share of hidden pieces that are guessed."""\n    random = torch.Generator()\n    random.manual_seed(seed)\n    hits = []\n    waiting = list(texts)\n    while waiting:\n        portion, waiting = waiting[:batch_size], waiting[batch_size:]\n        batch = to_batch(portion)\n        seen, labels = mask_tokens(\n            batch["input_ids"].cpu(), SPECIAL, MASK, len(VOCAB), random\n        )\n        batch["input_ids"] = seen.to(device)\n        labels = labels.to(device)\n        asked = labels != IGNORE\n        with torch.no_grad():\n            hidden = bert(**batch)[0]\n            guesses = head(hidden[asked]).max(dim=-1).indices\n        hits += (guesses == labels[asked]).tolist()\n    return sum(hits) / len(hits)\n',
+        },
+    ),
+    RightAnswer(
+        "search_merges_blocks_at_the_end",
+        "search keeps the best of each block and sorts once at the end; mean_pool with masked_fill; cosines with einsum; find_alike strikes out what is like a taken text",
+        {
+            "vectors": 'def cosines(vectors, common=None):\n    """The cosine of each use with each, without what they have in common."""\n    moved = vectors if common is None else vectors - common[None]\n    lengths = torch.linalg.vector_norm(moved, dim=-1)  # [N]\n    unit = moved / lengths[:, None]\n    return torch.einsum("id,jd->ij", unit, unit)\n\n\ndef mean_pool(hidden, input_ids, attention_mask, special_ids):\n    """Mean of the words of each text."""\n    keep = attention_mask.clone()\n    for number in special_ids:\n        keep = keep & (input_ids != number)\n    total = hidden.masked_fill(~keep[..., None], 0.0).sum(dim=1)  # [B, D]\n    count = keep.sum(dim=1, keepdim=True).clamp(min=1)  # [B, 1]\n    return total / count.to(hidden.dtype)\n\n\ndef search(queries, collection, k, block):\n    """The k nearest vectors of each query, the nearest first."""\n\n    def unit(rows):\n        return torch.nn.functional.normalize(rows, dim=-1)\n\n    def best(scores, indices):\n        scores, order = torch.sort(scores, dim=1, descending=True, stable=True)\n        return scores[:, :k], indices.gather(1, order[:, :k])\n\n    asked, total = unit(queries), len(collection)\n    scores = [asked.new_zeros(len(asked), 0)]\n    indices = [torch.zeros(len(asked), 0, dtype=torch.int64, device=asked.device)]\n    for begin in range(0, total, block):\n        end = min(begin + block, total)\n        places = torch.arange(begin, end, device=asked.device).repeat(len(asked), 1)\n        found = best(asked @ unit(collection[begin:end]).transpose(0, 1), places)\n        scores.append(found[0])\n        indices.append(found[1])\n    return best(torch.cat(scores, dim=1), torch.cat(indices, dim=1))\n',
+            "find-alike": 'def find_alike(bert, query, texts, most=3, same=None):\n    """The texts that are most alike to a query."""\n    vectors = embed_texts(bert, texts)\n    scores, order = search(embed_texts(bert, [query]), vectors, len(texts), 256)\n    struck = torch.zeros(len(texts), dtype=torch.bool, device=vectors.device)\n    alike = cosines(vectors)\n    hits = []\n    for score, n in zip(scores.flatten().tolist(), order.flatten().tolist()):\n        if len(hits) >= most:\n            break\n        if struck[n]:\n            continue\n        hits.append((texts[n], score))\n        if same is not None:\n            struck |= alike[:, n] >= same\n    return hits\n',
+        },
+    ),
+    RightAnswer(
+        "attention_by_einsum",
+        "attention with einsum and no transposes, GELU factored otherwise, the sink by cat, the norm with var_mean and rsqrt, the head with linear, fill_mask over the ordinary ids alone",
+        {
+            "model": (
+                '        B, T, D = hidden.shape\n        query, key, value = (\n            projected(hidden).reshape(B, T, self.num_heads, -1).transpose(1, 2)  # [B, H, T, N]\n            for projected in (self.query, self.key, self.value)\n        )\n        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # [B, H, T, T]\n        if bias is not None:\n            scores = scores + bias\n        if attention_mask is not None:\n            scores = scores.masked_fill(~attention_mask[:, None, None, :], float("-inf"))\n        weights = scores.softmax(dim=-1)\n        context = self.dropout(weights) @ value  # [B, H, T, N]\n        return context.transpose(1, 2).reshape(B, T, D), weights\n\n\ndef gelu(x):\n    """GELU of each number.\n\n    Example: [-1., 0., 1.] -> [-0.1587, 0., 0.8413]\n    """\n    return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))\n',
+                '        H = self.num_heads\n        B, T, D = hidden.shape\n        query = self.query(hidden).view(B, T, H, D // H)\n        key = self.key(hidden).view(B, T, H, D // H)\n        value = self.value(hidden).view(B, T, H, D // H)\n        scores = torch.einsum("bqhn,bkhn->bhqk", query, key) * (D // H) ** -0.5\n        if bias is not None:\n            scores = scores + bias\n        if attention_mask is not None:\n            filling = attention_mask.logical_not().view(B, 1, 1, T)\n            scores = scores.masked_fill(filling, -math.inf)\n        weights = torch.softmax(scores, dim=3)\n        context = torch.einsum("bhqk,bkhn->bqhn", self.dropout(weights), value)\n        return context.flatten(2), weights\n\n\ndef gelu(x):\n    """GELU of each number: x times the chance that a standard normal number is below it."""\n    below = 0.5 + 0.5 * torch.erf(x * math.sqrt(0.5))\n    return x * below\n',
+            ),
+            "blocks": 'def masked_softmax(scores, mask=None, sink=None):\n    """Softmax over the last dimension; masked positions get weight exactly 0."""\n    if mask is not None:\n        mask = mask.expand_as(scores)\n        if sink is None and (~mask).all(dim=-1).any():\n            raise ValueError("a row has no position that may be attended to")\n        scores = torch.where(mask, scores, torch.full_like(scores, -math.inf))\n    if sink is None:\n        return scores.softmax(dim=-1)\n    column = scores.new_full((*scores.shape[:-1], 1), sink)\n    weights = torch.cat((column, scores), dim=-1).softmax(dim=-1)\n    return weights[..., 1:]\n\n\nclass LayerNorm(torch.nn.Module):\n    def __init__(self, dim, eps=1e-5, centred=True):\n        super().__init__()\n        self.eps = eps\n        self.centred = centred\n        self.gain = torch.nn.Parameter(torch.ones(dim))\n        self.offset = torch.nn.Parameter(torch.zeros(dim))\n\n    def forward(self, hidden):\n        if self.centred:\n            spread, mean = torch.var_mean(hidden, dim=-1, correction=0, keepdim=True)\n            moved = hidden - mean\n        else:\n            spread = hidden.pow(2).mean(dim=-1, keepdim=True)\n            moved = hidden\n        return moved * torch.rsqrt(spread + self.eps) * self.gain + self.offset\n',
+            "make-head": 'def make_head(sizes, tensors):\n    """The head that guesses words."""\n    here = {\n        name: tensor.to(device)\n        for name, tensor in tensors.items()\n        if name.startswith("cls.predictions.")\n    }\n    table = tensors["bert.embeddings.word_embeddings.weight"].to(device)\n    before = "cls.predictions.transform."\n    norm = LayerNorm(sizes["hidden_size"], sizes["layer_norm_eps"]).to(device)\n    norm.gain.data.copy_(here[before + "LayerNorm.weight"])\n    norm.offset.data.copy_(here[before + "LayerNorm.bias"])\n\n    def head(hidden, only=None):\n        dense = torch.nn.functional.linear(\n            hidden, here[before + "dense.weight"], here[before + "dense.bias"]\n        )\n        expected = norm(gelu(dense))\n        rows, offsets = table, here["cls.predictions.bias"]\n        if only is not None:\n            rows, offsets = rows.index_select(0, only), offsets.index_select(0, only)\n        return torch.matmul(expected, rows.t()) + offsets\n\n    return head\n',
+            "fill-the-hole": 'def fill_mask(bert, head, text, most=4):\n    """Guess the hidden word."""\n    if len(text.split("[MASK]")) != 2:\n        raise ValueError(f"{text!r} must have one [MASK]")\n    batch = to_batch([text])\n    hole = batch["input_ids"][0].tolist().index(MASK)\n    with torch.no_grad():\n        hidden, _ = bert(**batch)\n        logits = head(hidden[:, hole]).squeeze(0)  # [V]\n    words = [number for number in range(len(VOCAB)) if number not in SPECIAL]\n    chances = logits[torch.tensor(words, device=device)].softmax(dim=0).tolist()\n    ranked = sorted(zip(chances, words), key=lambda pair: pair[0], reverse=True)\n    return [(VOCAB[number], chance) for chance, number in ranked[:most]]\n',
         },
     ),
 ]

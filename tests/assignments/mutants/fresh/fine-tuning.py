@@ -1,6 +1,6 @@
 """Fresh wrong and right answers to the assignment on fine-tuning, written from the text that students read."""
 
-from fresh import fresh
+from fresh import Fresh, fresh
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
@@ -1490,6 +1490,456 @@ def align_labels(pieces, labels, cls_id=2, sep_id=3, max_length=512):
             best = max(accuracies), model
     return best[1]
 """,
+        },
+    ),
+]
+
+# Written on 28 November 2026, from the task's text alone, too.
+MUTANTS += [
+    Fresh(
+        "normalize_with_floor",
+        "F.normalize divides by at least 1e-12, so a vector shorter than that does not get length 1",
+        "numerics",
+        "senses-cosines",
+        {
+            "cosine": (
+                "unit = vectors / vectors.norm(dim=1, keepdim=True)",
+                "unit = torch.nn.functional.normalize(vectors, dim=1)",
+            )
+        },
+    ),
+    Fresh(
+        "lengths_without_gradient",
+        "the lengths are detached, so the gradient is that of an inner product with constant lengths",
+        "gradient",
+        "senses-cosines",
+        {
+            "cosine": (
+                "vectors.norm(dim=1, keepdim=True)",
+                "vectors.norm(dim=1, keepdim=True).detach()",
+            )
+        },
+    ),
+    Fresh(
+        "itself_known_by_cosine_one",
+        "a pair is taken for a use with itself if its cosine is 1, so two different uses with parallel vectors are left out",
+        "legal input",
+        "senses-means",
+        {
+            "means": (
+                "other_use = ~torch.eye(len(senses), dtype=torch.bool, device=vectors.device)",
+                "other_use = table < 1 - 1e-6  # not with itself",
+            )
+        },
+    ),
+    Fresh(
+        "first_sense_against_rest",
+        "between compares the first sense with all others; with three senses, pairs of the second and the third are missing",
+        "hard-wired",
+        "senses-means",
+        {
+            "means": (
+                "table[~same].mean().item()",
+                "table[same[0]][:, ~same[0]].mean().item()",
+            )
+        },
+    ),
+    Fresh(
+        "tie_by_isclose",
+        "torch.isclose(atol=1e-6) has a relative tolerance of 1e-5 beside it, so differences up to 1.1e-5 count as ties",
+        "cut-off",
+        "senses-separation",
+        {
+            "separate": (
+                "            lead = table[use, same][:, None] - table[use, others]  # [same, others]\n            right = (lead > 1e-6).double() + 0.5 * (lead.abs() <= 1e-6).double()\n",
+                "            near, far = table[use, same][:, None], table[use, others]\n            tie = torch.isclose(near, far, atol=1e-6)  # [same, others]\n            right = torch.where(tie, 0.5, (near > far).double())\n",
+            )
+        },
+    ),
+    Fresh(
+        "groupby_without_sorting",
+        "itertools.groupby makes a group of each run of equal names, so a sense whose uses do not stand side by side counts several times",
+        "legal input",
+        "senses-separation",
+        {
+            "separate": 'def separation(vectors, senses):\n    """How well the vectors tell the senses apart, each sense counting alike."""\n    import itertools\n\n    table = cosines(vectors.double())\n    shares = []  # (sense, share) of each use\n    for use, sense in enumerate(senses):\n        same = [i for i, other in enumerate(senses) if other == sense and i != use]\n        others = [i for i, other in enumerate(senses) if other != sense]\n        if same:\n            lead = table[use, same][:, None] - table[use, others]  # [same, others]\n            right = (lead > 1e-6).double() + 0.5 * (lead.abs() <= 1e-6).double()\n            shares.append((sense, right.mean().item()))\n    means = []\n    for _, group in itertools.groupby(shares, key=lambda pair: pair[0]):\n        group = [share for _, share in group]\n        means.append(sum(group) / len(group))\n    return sum(means) / len(means)\n'
+        },
+    ),
+    Fresh(
+        "softmax_then_renormalise",
+        "softmax over all states, then the shares of the others divided by their sum: 0/0 where the left-out weight is some hundred greater",
+        "numerics",
+        "layers-mix",
+        {
+            "mix": (
+                "        out = torch.tensor([number in left_out for number in range(len(states))])\n        weights = self.weights.masked_fill(out.to(self.weights.device), -math.inf)\n        shares = weights.softmax(dim=0)\n",
+                "        kept = torch.tensor([number not in left_out for number in range(len(states))])\n        shares = self.weights.softmax(dim=0) * kept.to(self.weights.device)\n        shares = shares / shares.sum()\n",
+            )
+        },
+    ),
+    Fresh(
+        "states_detached",
+        "the states are detached: the two parameters learn, but nothing reaches the encoder",
+        "gradient",
+        "layers-learned",
+        {
+            "mix": (
+                "sum(share * state for share, state in zip(shares, states))",
+                "sum(share * state.detach() for share, state in zip(shares, states))",
+            )
+        },
+    ),
+    Fresh(
+        "count_unchecked_with_left_out",
+        "the number of states is compared with that of the weights only when nothing is left out",
+        "legal input",
+        "layers-mix",
+        {
+            "mix": (
+                '        if len(states) != len(self.weights):\n            raise ValueError(f"{len(states)} states, but {len(self.weights)} weights")\n        out = torch.tensor([number in left_out for number in range(len(states))])\n        weights = self.weights.masked_fill(out.to(self.weights.device), -math.inf)\n        shares = weights.softmax(dim=0)\n        return self.scale * sum(share * state for share, state in zip(shares, states))\n',
+                '        if left_out:\n            kept = [number for number in range(len(self.weights)) if number not in left_out]\n            shares = self.weights[kept].softmax(dim=0)\n            return self.scale * sum(share * states[number] for share, number in zip(shares, kept))\n        if len(states) != len(self.weights):\n            raise ValueError(f"{len(states)} states, but {len(self.weights)} weights")\n        shares = self.weights.softmax(dim=0)\n        return self.scale * sum(share * state for share, state in zip(shares, states))\n',
+            )
+        },
+    ),
+    Fresh(
+        "floor_vanishes_in_half",
+        "the count is clamped at 1e-9, which is 0 in float16, so a text without words becomes nan there",
+        "numerics",
+        "features-pool",
+        {"pool": (".clamp(min=1)", ".clamp(min=1e-9)")},
+    ),
+    Fresh(
+        "nan_to_num_after_zero_by_zero",
+        "0/0 is repaired by nan_to_num: the value is right, the gradient of hidden is nan for a text without words",
+        "gradient",
+        "features-pool",
+        {
+            "pool": (
+                "return (hidden * words).sum(dim=1) / words.sum(dim=1).clamp(min=1)",
+                "return torch.nan_to_num((hidden * words).sum(dim=1) / words.sum(dim=1))",
+            )
+        },
+    ),
+    Fresh(
+        "batches_sorted_by_length",
+        "the batches are read from the shortest to the longest and never put back",
+        "legal input",
+        "features-extract",
+        {
+            "extract": (
+                "for batch in batches:",
+                'for batch in sorted(batches, key=lambda batch: batch["input_ids"].shape[1]):',
+            )
+        },
+    ),
+    Fresh(
+        "state_number_two",
+        "takes state 2, the last of an encoder of two layers, whatever the number of layers is",
+        "hard-wired",
+        "features-extract",
+        {"extract": ("encoder(ids, mask)[-1]", "encoder(ids, mask)[2]")},
+    ),
+    Fresh(
+        "mean_of_squares_less_square",
+        "the variance is the mean of squares less the square of the mean, which cancels in float32 for features far from 0",
+        "numerics",
+        "features-scale",
+        {
+            "scale": (
+                "train.std(dim=0, correction=0)",
+                "((train**2).mean(dim=0) - train.mean(dim=0) ** 2).clamp(min=0).sqrt()",
+            )
+        },
+    ),
+    Fresh(
+        "root_of_zero_in_the_graph",
+        "var().sqrt(): the value is replaced by 1 where the feature never changes, but the slope of the root at 0 makes the gradient nan",
+        "gradient",
+        "features-scale",
+        {
+            "scale": (
+                "train.std(dim=0, correction=0)",
+                "train.var(dim=0, correction=0).sqrt()",
+            )
+        },
+    ),
+    Fresh(
+        "constant_in_all_texts",
+        "a feature is divided by 1 only if it is the same in the other texts, too",
+        "leak",
+        "features-scale",
+        {
+            "scale": (
+                "same = (train == train[0]).all(dim=0)",
+                "same = (torch.cat([train, other]) == train[0]).all(dim=0)",
+            )
+        },
+    ),
+    Fresh(
+        "zip_star_of_nothing",
+        "the pairs of token and label are taken apart by zip(*pairs), which fails when there is no word",
+        "legal input",
+        "labels-align",
+        {
+            "align": 'def align_labels(pieces, labels, cls_id, sep_id, max_length):\n    """One sequence, and a label for each of its tokens."""\n    pairs = [\n        (piece, IGNORE if number else label)\n        for word, label in zip(pieces, labels)\n        for number, piece in enumerate(word)\n    ]\n    ids, token_labels = zip(*pairs[: max_length - 2])\n    return [cls_id, *ids, sep_id], [IGNORE, *token_labels, IGNORE]\n'
+        },
+    ),
+    Fresh(
+        "label_by_index_of_word",
+        "looks the label up by pieces.index(word), so a word that comes again gets the label of its first occurrence",
+        "legal input",
+        "labels-align",
+        {
+            "align": (
+                "    for word, label in zip(pieces, labels):\n        input_ids += word\n",
+                "    for word in pieces:\n        label = labels[pieces.index(word)]\n        input_ids += word\n",
+            )
+        },
+    ),
+    Fresh(
+        "forbidden_times_zero",
+        "forbidden logits are multiplied by 0 and win where all allowed ones are negative",
+        "legal input",
+        "labels-guess",
+        {
+            "guess": (
+                "row = row.masked_fill(~may_follow[guesses[-1]], -math.inf)",
+                "row = row * may_follow[guesses[-1]]",
+            )
+        },
+    ),
+    Fresh(
+        "minus_infinity_into_logits",
+        "writes -inf into a row that is a view of logits, so the caller's logits are changed",
+        "state",
+        "labels-guess",
+        {
+            "guess": (
+                "    for row in logits[places]:\n        if guesses and may_follow is not None:\n            row = row.masked_fill(~may_follow[guesses[-1]], -math.inf)\n",
+                "    for place in places:\n        row = logits[place]\n        if guesses and may_follow is not None:\n            row[~may_follow[guesses[-1]]] = -math.inf\n",
+            )
+        },
+    ),
+    Fresh(
+        "last_token_taken_for_sep",
+        "the last position is never an end, as if a [SEP] always stood there",
+        "hard-wired",
+        "spans-best",
+        {
+            "span": (
+                "min(first + max_tokens, len(offsets))",
+                "min(first + max_tokens, len(offsets) - 1)",
+            )
+        },
+    ),
+    Fresh(
+        "twenty_best_starts_and_ends",
+        "pairs only the 20 best starts with the 20 best ends of all tokens, which may not have the best allowed pair among them",
+        "cut-off",
+        "spans-best",
+        {
+            "span": 'def best_span(start_logits, end_logits, offsets, max_tokens):\n    """The best span of the context."""\n    shortlist = min(20, len(offsets))\n    starts = start_logits.topk(shortlist).indices.tolist()\n    ends = end_logits.topk(shortlist).indices.tolist()\n    best = None\n    for first in starts:\n        for last in ends:\n            if offsets[first] is None or offsets[last] is None:\n                continue\n            if last < first or last - first >= max_tokens:\n                continue\n            score = (start_logits[first] + end_logits[last]).item()\n            if best is None or score > best[2]:\n                best = (first, last, score)\n    return best\n'
+        },
+    ),
+    Fresh(
+        "answer_stripped",
+        "white space at the ends of the answer is taken away, though the offsets of its tokens have it",
+        "legal input",
+        "spans-cut",
+        {
+            "cut": (
+                "return context[offsets[first][0] : offsets[last][1]]",
+                "return context[offsets[first][0] : offsets[last][1]].strip()",
+            )
+        },
+    ),
+    Fresh(
+        "context_composed_first",
+        "the context is brought into NFC before it is cut, so with an accent typed as a character of its own all offsets behind it are off",
+        "legal input",
+        "spans-cut",
+        {
+            "cut": (
+                "    return context[offsets[first][0] : offsets[last][1]]",
+                '    import unicodedata\n\n    context = unicodedata.normalize("NFC", context)\n    return context[offsets[first][0] : offsets[last][1]]',
+            )
+        },
+    ),
+    Fresh(
+        "as_wide_as_greatest_count",
+        "pad_sequence makes the table as wide as the greatest count, which may be less than C",
+        "legal input",
+        "choices-logits",
+        {
+            "reshape": (
+                "    table = scores.new_full(real.shape, -math.inf)\n    table[real] = scores.squeeze(1)\n    return table\n",
+                "    parts = list(scores.squeeze(1).split(counts.tolist()))\n    return torch.nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=-math.inf)\n",
+            )
+        },
+    ),
+    Fresh(
+        "exponentials_overflow",
+        "plain exponentials divided by their sum: inf/inf for scores above 89, 0/0 far below 0",
+        "numerics",
+        "choices-softmax",
+        {
+            "choose": (
+                "probabilities, best = logits.softmax(dim=1), logits.argmax(dim=1)",
+                "weights = logits.exp()\n    probabilities, best = weights / weights.sum(dim=1, keepdim=True), logits.argmax(dim=1)",
+            )
+        },
+    ),
+    Fresh(
+        "seed_set_while_measuring",
+        "sets torch's seed so that the measure can be repeated, and with it the chance of the training around it",
+        "chance",
+        "tuning-evaluate",
+        {
+            "measure": (
+                "    model.eval()\n",
+                "    model.eval()\n    torch.manual_seed(0)\n",
+            )
+        },
+    ),
+    Fresh(
+        "batch_of_one_squeezed",
+        "logits are squeezed, so a batch of a single text loses its first dimension",
+        "legal input",
+        "tuning-evaluate",
+        {"measure": (".argmax(dim=-1)", ".squeeze().argmax(dim=1)")},
+    ),
+    Fresh(
+        "gradients_cleared_after_step",
+        "zero_grad comes after the step alone, so gradients that the model had before the call go into the first step",
+        "state",
+        "tuning-train",
+        {
+            "tune": (
+                "            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n",
+                "            loss.backward()\n            optimizer.step()\n            optimizer.zero_grad()\n",
+            )
+        },
+    ),
+    Fresh(
+        "untrained_beats_accuracy_zero",
+        "the best accuracy begins at 0 and the best weights with the untrained ones, so these come back if no epoch gets a validation text right",
+        "cut-off",
+        "tuning-best",
+        {
+            "tune": 'def finetune(model, train_batches, validation_batches, epochs, rate, frozen=False):\n    """Train in place, and keep the best epoch; returns the validation accuracy of each epoch, a list of floats."""\n    before = {name: parameter.requires_grad for name, parameter in model.named_parameters()}\n    if frozen:\n        model.encoder.requires_grad_(False)\n    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]\n    optimizer = torch.optim.AdamW(trained, lr=rate)\n    accuracies = []\n    best_accuracy, best = 0.0, copy.deepcopy(model.state_dict())\n    for _ in range(epochs):\n        model.train()\n        for batch in train_batches:\n            logits = model(batch["input_ids"], batch["attention_mask"])\n            loss = torch.nn.functional.cross_entropy(logits, batch["labels"])\n            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n        accuracies.append(evaluate(model, validation_batches))\n        if accuracies[-1] > best_accuracy:\n            best_accuracy, best = accuracies[-1], copy.deepcopy(model.state_dict())\n    model.load_state_dict(best)\n    for name, parameter in model.named_parameters():\n        parameter.requires_grad_(before[name])\n    model.eval()\n    return accuracies\n'
+        },
+    ),
+    Fresh(
+        "frozen_trains_head_only",
+        "with frozen=True the optimizer gets model.head alone; other parameters outside the encoder stay untrained",
+        "hard-wired",
+        "tuning-train",
+        {
+            "tune": (
+                "trained = [parameter for parameter in model.parameters() if parameter.requires_grad]",
+                "trained = model.head.parameters() if frozen else model.parameters()",
+            )
+        },
+    ),
+    Fresh(
+        "batches_in_random_order",
+        "each epoch draws an order of its own for the training batches",
+        "chance",
+        "tuning-train",
+        {
+            "tune": (
+                "for batch in train_batches:",
+                "for batch in random.sample(train_batches, len(train_batches)):",
+            )
+        },
+    ),
+    Fresh(
+        "classifier_kept_from_first_call",
+        "the trained classifier is kept, and later calls with other reviews get the same one",
+        "state",
+        "experiment-reviews",
+        {
+            "experiment": (
+                "    model = make_model(pretrained=True, seed=0)\n    finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)\n    return model\n",
+                '    if not hasattr(experiment, "model"):\n        model = make_model(pretrained=True, seed=0)\n        finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)\n        experiment.model = model\n    return experiment.model\n',
+            )
+        },
+    ),
+    Fresh(
+        "head_refitted_with_validation",
+        "after fine-tuning the head is trained once more on features of train and validation together",
+        "leak",
+        "experiment-reviews",
+        {
+            "experiment": (
+                "    return model\n",
+                '    everything = batches(list(train) + list(validation), 96)\n    features = text_features(model.encoder, everything, SPECIAL)\n    labels = torch.cat([batch["labels"] for batch in everything])\n    optimizer = torch.optim.AdamW(model.head.parameters(), lr=1e-2)\n    for _ in range(100):\n        loss = torch.nn.functional.cross_entropy(model.head(features), labels)\n        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n    return model\n',
+            )
+        },
+    ),
+    Fresh(
+        "no_type_with_a_dash",
+        "no type has a - in it, so an implementation that splits a tag at its last -, or at each, passes",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                '            "B-x-y E-x-z B-w-z E-x-z B-x E-X B-- E-- S-x-y",\n            [("-", 6, 8), ("x-y", 8, 9)],\n            [*range(6)],\n',
+                '            "B-x E-y B-z E-y B-x E-X B-w E-w S-y",\n            [("w", 6, 8), ("y", 8, 9)],\n            [*range(6)],\n',
+            )
+        },
+    ),
+    Fresh(
+        "bad_tag_only_at_the_front",
+        "strings that are no tags are tried at the first place alone, so one that is accepted within a name that is open is not noticed",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                'for tags in ([wrong], ["B-A", None, wrong], [wrong, "O"]):',
+                'for tags in ([wrong], [wrong, "O"]):',
+            )
+        },
+    ),
+]
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "numbered_senses_and_sums",
+        "senses become numbers; lower triangle of the table; shares by the sign of the lead, summed sense by sense in plain numbers",
+        {
+            "means": 'def within_and_between(vectors, senses):\n    """Mean cosine within and between senses."""\n    numbers = {sense: number for number, sense in enumerate(dict.fromkeys(senses))}\n    codes = torch.tensor([numbers[sense] for sense in senses], device=vectors.device)\n    rows, columns = torch.tril_indices(len(senses), len(senses), offset=-1, device=vectors.device)\n    found = cosines(vectors)[rows, columns]  # each pair once\n    alike = codes[rows] == codes[columns]\n    return found[alike].mean().item(), found[alike.logical_not()].mean().item()\n',
+            "separate": 'def separation(vectors, senses):\n    """How well the vectors tell the senses apart, each sense counting alike."""\n    table = cosines(vectors.to(torch.float64))\n    uses = {}\n    for number, sense in enumerate(senses):\n        uses.setdefault(sense, []).append(number)\n    of_senses = []\n    for members in uses.values():\n        if len(members) < 2:\n            continue\n        strangers = sorted(set(range(len(senses))).difference(members))\n        total = 0.0\n        for use in members:\n            fellows = [number for number in members if number != use]\n            lead = table[use, fellows].unsqueeze(1) - table[use, strangers].unsqueeze(0)\n            lead = lead.masked_fill(lead.abs() <= 1e-6, 0.0)\n            total += (0.5 + 0.5 * lead.sign()).mean().item()\n        of_senses.append(total / len(members))\n    return math.fsum(of_senses) / len(of_senses)\n',
+        },
+    ),
+    RightAnswer(
+        "all_epochs_kept_then_chosen",
+        "keeps accuracy and weights of all epochs and takes the first best; marks the encoder parameter by parameter; evaluate collects hits",
+        {
+            "measure": '@torch.no_grad()\ndef evaluate(model, batches):\n    """Returns the accuracy, a Python float; neither the model nor the state of chance is changed."""\n    mode = model.training\n    model.train(False)\n    try:\n        hits = []\n        for batch in batches:\n            logits = model(batch["input_ids"], batch["attention_mask"])\n            hits += logits.max(dim=1).indices.eq(batch["labels"]).tolist()\n    finally:\n        model.train(mode)\n    return hits.count(True) / len(hits)\n',
+            "tune": 'def finetune(model, train_batches, validation_batches, epochs, rate, frozen=False):\n    """Train in place, and keep the best epoch; returns the validation accuracy of each epoch, a list of floats."""\n    needed = [(parameter, parameter.requires_grad) for parameter in model.parameters()]\n    criterion = torch.nn.CrossEntropyLoss()\n    history = []  # accuracy and weights of each epoch\n    try:\n        if frozen:\n            for parameter in model.encoder.parameters():\n                parameter.requires_grad = False\n        optimizer = torch.optim.AdamW(\n            filter(lambda parameter: parameter.requires_grad, model.parameters()), lr=rate\n        )\n        while len(history) < epochs:\n            for batch in train_batches:\n                model.train()\n                optimizer.zero_grad(set_to_none=True)\n                criterion(model(batch["input_ids"], batch["attention_mask"]), batch["labels"]).backward()\n                optimizer.step()\n            accuracy = evaluate(model, validation_batches)\n            history.append((accuracy, copy.deepcopy(model.state_dict())))\n    finally:\n        for parameter, flag in needed:\n            parameter.requires_grad = flag\n    _, weights = max(history, key=lambda epoch: epoch[0])\n    model.load_state_dict(weights)\n    model.eval()\n    return [accuracy for accuracy, _ in history]\n',
+        },
+    ),
+    RightAnswer(
+        "tables_for_spans_lists_for_labels",
+        "the best span from a table of all pairs, guesses in plain lists, labels by counting the pieces of each word",
+        {
+            "align": 'def align_labels(pieces, labels, cls_id, sep_id, max_length):\n    """One sequence, and a label for each of its tokens."""\n    room = max_length - 2\n    ids, marks = [], []\n    for number, word in enumerate(pieces):\n        taken = word[: room - len(ids)]\n        if not taken:\n            break\n        ids.extend(taken)\n        marks.append(labels[number])\n        marks.extend([IGNORE] * (len(taken) - 1))\n    return [cls_id] + ids + [sep_id], [IGNORE] + marks + [IGNORE]\n',
+            "guess": 'def word_guesses(logits, token_labels, may_follow=None):\n    """The guesses for the words of one sequence, and how many of them are right."""\n    follows = None if may_follow is None else may_follow.tolist()\n    guesses, right = [], 0\n    for row, label in zip(logits.tolist(), token_labels):\n        if label == IGNORE:\n            continue\n        allowed = range(len(row))\n        if follows is not None and guesses:\n            allowed = [b for b in allowed if follows[guesses[-1]][b]]\n        guess = max(allowed, key=lambda b: row[b])\n        guesses.append(guess)\n        right += int(guess == label)\n    return guesses, right\n',
+            "span": 'def best_span(start_logits, end_logits, offsets, max_tokens):\n    """The best span of the context."""\n    where = start_logits.device\n    inside = torch.tensor([offset is not None for offset in offsets], device=where)\n    place = torch.arange(len(offsets), device=where)\n    further = place[None, :] - place[:, None]  # how far the end lies behind the start\n    allowed = inside[:, None] & inside[None, :] & (further >= 0) & (further < max_tokens)\n    scores = (start_logits[:, None] + end_logits[None, :])[allowed]\n    number = scores.argmax().item()\n    first, last = allowed.nonzero()[number].tolist()\n    return first, last, scores[number].item()\n',
+            "cut": 'def answer(context, start_logits, end_logits, offsets, max_tokens, threshold=None):\n    """The answer as it stands in the text, a string, or None for no answer."""\n    first, last, score = best_span(start_logits, end_logits, offsets, max_tokens)\n    if threshold is None or score > float(start_logits[0] + end_logits[0]) + threshold:\n        (begin, _), (_, behind) = offsets[first], offsets[last]\n        return context[begin:behind]\n    return None\n',
+        },
+    ),
+    RightAnswer(
+        "chosen_states_and_index_copy",
+        "mixes the kept states alone, pools with masked_fill and a whole number of words, lays choices back by index_copy, einsum, gather, masked_fill",
+        {
+            "cosine": 'def cosines(vectors, common=None):\n    """The cosine of each use with each, without what they have in common."""\n    left = vectors if common is None else torch.sub(vectors, common.unsqueeze(0))\n    directions = left / torch.linalg.vector_norm(left, dim=-1).unsqueeze(-1)\n    return torch.einsum("id,jd->ij", directions, directions)\n',
+            "mix": 'class LayerMix(torch.nn.Module):\n    """A weighted mean of layers, times a scale, all learned."""\n\n    def __init__(self, num_states):\n        super().__init__()\n        self.register_parameter("weights", torch.nn.Parameter(torch.full((num_states,), 0.0)))\n        self.register_parameter("scale", torch.nn.Parameter(torch.tensor(1.0)))\n\n    def forward(self, states, left_out=()):\n        """states: list of float [B, T, D], the embeddings first -> float [B, T, D]"""\n        if len(states) != self.weights.numel():\n            raise ValueError("the number of states is not that of the weights")\n        kept = sorted(set(range(len(states))) - set(left_out))\n        shares = torch.nn.functional.softmax(self.weights[kept], dim=0).unbind()\n        mixed = shares[0] * states[kept[0]]\n        for share, number in zip(shares[1:], kept[1:]):\n            mixed = mixed + share * states[number]\n        return mixed * self.scale\n',
+            "pool": 'def mean_pool(hidden, input_ids, attention_mask, special_ids):\n    """Mean of the words of each text."""\n    words = attention_mask\n    for special in special_ids:\n        words = words & input_ids.ne(special)\n    total = hidden.masked_fill(words.logical_not()[:, :, None], 0.0).sum(dim=1)\n    return total / words.sum(dim=1, keepdim=True).clamp(min=1)\n',
+            "extract": '@torch.no_grad()\ndef text_features(encoder, batches, special_ids):\n    """One vector for each text: mean_pool of the last layer."""\n    mode = encoder.training\n    encoder.train(False)\n    try:\n        return torch.cat(\n            [\n                mean_pool(\n                    encoder(batch["input_ids"], batch["attention_mask"])[-1],\n                    batch["input_ids"],\n                    batch["attention_mask"],\n                    special_ids,\n                )\n                for batch in batches\n            ],\n            dim=0,\n        )\n    finally:\n        encoder.train(mode)\n',
+            "scale": 'def standardise(train, other):\n    """Bring features on the scale of the training texts."""\n    never_changes = train.amax(dim=0) == train.amin(dim=0)\n    middle = train.mean(dim=0, keepdim=True)\n    spread = torch.std(train, dim=0, correction=0).masked_fill(never_changes, 1.0)\n    first, second = ((texts - middle) / spread for texts in (train, other))\n    return first, second\n',
+            "reshape": 'def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):\n    """The score of every choice that is real."""\n    B, C, T = input_ids.shape\n    places = [b * C + c for b, count in enumerate(counts.tolist()) for c in range(count)]\n    places = torch.tensor(places, device=input_ids.device)\n    ids, mask, types = (\n        given.reshape(B * C, T).index_select(0, places)\n        for given in (input_ids, attention_mask, token_type_ids)\n    )\n    scores = score(ids, mask, types).flatten()\n    empty = torch.full((B * C,), -math.inf, dtype=scores.dtype, device=scores.device)\n    return empty.index_copy(0, places, scores).view(B, C)\n',
+            "choose": 'def choose(logits, least=0.0):\n    """Probabilities of the choices, and the best one, or -1 where that is not sure enough."""\n    probabilities = torch.nn.functional.softmax(logits, dim=-1)\n    best = logits.max(dim=-1).indices\n    its_own = probabilities.gather(1, best.unsqueeze(1)).squeeze(1)\n    return probabilities, best.masked_fill(its_own < least, -1)\n',
         },
     ),
 ]

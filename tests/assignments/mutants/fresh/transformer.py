@@ -4,7 +4,7 @@ Whoever wrote them had not seen the hidden tests. ``python tests/assignments/fre
 transformer`` says which get full marks.
 """
 
-from fresh import one_by_one
+from fresh import Fresh, one_by_one
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
@@ -812,6 +812,440 @@ RIGHT_ANSWERS = [
                 "            if word == eos:\n                break\n"
                 "            words[-1].append(word)\n    return words",
             )
+        },
+    ),
+]
+
+# Written on 28 November 2026, from the task's text alone, too.
+MUTANTS += [
+    Fresh(
+        "loops_largest_of_whole_table",
+        "subtracts the largest score of all queries instead of that of the row: a row far below it underflows to 0 / 0",
+        "numerics",
+        "attention-loops",
+        {
+            "by-loops": 'def attention_by_loops(query, key, value, cap=None):\n    """Attend, one query and one key at a time.\n\n    query: [T, D]     key: [S, D]     value: [S, E]\n    cap:   a Python float; None: scores are not capped\n    returns [T, E], same dtype and device\n\n    Example: query [[0., 0.]], key [[1., 0.], [0., 1.]], value [[10.], [20.]] -> [[15.]]:\n    a query of zeros fits both keys equally well\n    """\n    ### BEGIN SOLUTION\n    rows, table = [], []\n    for q in query:\n        scores = [sum(a * b for a, b in zip(q, k)) / math.sqrt(len(q)) for k in key]\n        if cap is not None:\n            scores = [cap * (score / cap).tanh() for score in scores]\n        table.append(scores)\n    largest = max(max(scores) for scores in table)\n    for scores in table:\n        exponentials = [(score - largest).exp() for score in scores]\n        total = sum(exponentials)\n        rows.append(sum(e / total * v for e, v in zip(exponentials, value)))\n    return torch.stack(rows)\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "loops_cap_through_math_tanh",
+        "caps with math.tanh on Python numbers: with a cap no gradient reaches query and key",
+        "gradient",
+        "attention-loops",
+        {
+            "by-loops": (
+                "cap * (score / cap).tanh()",
+                "score.new_tensor(cap * math.tanh(score / cap))",
+            )
+        },
+    ),
+    Fresh(
+        "loops_root_of_number_of_keys",
+        "divides by the square root of S, the number of keys, which is D only in the examples",
+        "hard-wired",
+        "attention-loops",
+        {"by-loops": ("math.sqrt(len(q))", "math.sqrt(len(key))")},
+    ),
+    Fresh(
+        "mask_after_softmax_then_rescale",
+        "masks the weights after the softmax and divides by their sum: 0 / 0 where a masked score is 200 above the others",
+        "numerics",
+        "attention-mask",
+        {
+            "by-matrices": 'def attention(query, key, value, mask=None, cap=None):\n    """Attend, all queries and keys at once.\n\n    query: [..., T, D]     key: [..., S, D]     value: [..., S, E]\n    mask:  bool, broadcasts to [..., T, S]; True = may attend. None: all may.\n    cap:   as in attention_by_loops\n    returns (output [..., T, E], weights [..., T, S]), same dtype and device\n\n    Example: query [[0., 0.]], key [[1., 0.], [0., 1.]], value [[10.], [20.]], mask [[False, True]]\n    -> ([[20.]], [[0., 1.]])\n    """\n    ### BEGIN SOLUTION\n    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # [..., T, S]\n    if cap is not None:\n        scores = cap * torch.tanh(scores / cap)\n    weights = torch.softmax(scores, dim=-1)\n    if mask is not None:\n        weights = weights * mask\n        weights = weights / weights.sum(dim=-1, keepdim=True)\n    return weights @ value, weights\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "mask_with_minus_ten_thousand",
+        "masks with -1e4, which is above legal scores such as -20000",
+        "numerics",
+        "attention-mask",
+        {"by-matrices": ('float("-inf")', "-1e4")},
+    ),
+    Fresh(
+        "smaller_mask_gets_axis_at_one",
+        "puts an axis at place 1 of a mask that has fewer dimensions than the scores, instead of aligning it from the right: [T, S] for a batch, [S], [H, T, S]",
+        "legal input",
+        "attention-mask",
+        {
+            "by-matrices": (
+                "    if mask is not None:\n",
+                "    if mask is not None:\n        if mask.dim() < scores.dim():\n            mask = mask.unsqueeze(1)  # for the heads\n",
+            )
+        },
+    ),
+    Fresh(
+        "returned_weights_detached",
+        "returns the weights detached: a loss on the weights has no gradient",
+        "gradient",
+        "attention-matrices",
+        {
+            "by-matrices": (
+                "return weights @ value, weights",
+                "return weights @ value, weights.detach()",
+            )
+        },
+    ),
+    Fresh(
+        "merge_dealt_through_numpy",
+        "merges dealt heads in numpy: the gradient is cut, and only there",
+        "gradient",
+        "multi-head-split",
+        {
+            "heads": (
+                "        return heads.permute(0, 2, 3, 1).flatten(2)\n",
+                "        B, H, T, N = heads.shape\n        dealt_out = heads.detach().cpu().numpy().transpose(0, 2, 3, 1).reshape(B, T, N * H)\n        return torch.from_numpy(dealt_out).to(heads.device)\n",
+            )
+        },
+    ),
+    Fresh(
+        "merge_dealt_takes_n_for_t",
+        "merging dealt heads, reads the shape as [B, H, N, T]: right only if T = N, as in the visible test",
+        "hard-wired",
+        "multi-head-split",
+        {
+            "heads": (
+                "        return heads.permute(0, 2, 3, 1).flatten(2)\n",
+                "        B, H, N, T = heads.shape\n        return heads.permute(0, 2, 3, 1).reshape(B, T, H * N)\n",
+            )
+        },
+    ),
+    Fresh(
+        "values_made_of_keys",
+        "to_value gets the key: wrong wherever key and value are different tensors",
+        "legal input",
+        "multi-head-values",
+        {
+            "multi-head": (
+                "        key = split_heads(self.to_key(key), self.num_heads)  # [B, H, S, N]\n        value = split_heads(self.to_value(value), self.num_heads)  # [B, H, S, N]\n",
+                "        key, value = (\n            split_heads(linear(key), self.num_heads) for linear in (self.to_key, self.to_value)\n        )\n",
+            )
+        },
+    ),
+    Fresh(
+        "no_active_head_means_all",
+        "if no head is active, all of them work",
+        "cut-off",
+        "multi-head-values",
+        {
+            "multi-head": (
+                "if active is not None:",
+                "if active is not None and active.any():",
+            )
+        },
+    ),
+    Fresh(
+        "inactive_zeroed_behind_autograd",
+        "zeroes what idle heads give through .data: values are right, but gradient still flows into the values of idle heads",
+        "gradient",
+        "multi-head-values",
+        {
+            "multi-head": 'class MultiHeadAttention(torch.nn.Module):\n    """H attentions side by side."""\n\n    def __init__(self, dim, num_heads):\n        super().__init__()\n        if dim % num_heads:\n            raise ValueError(f"{num_heads} heads cannot share {dim} features equally")\n        self.num_heads = num_heads\n        self.to_query = torch.nn.Linear(dim, dim)\n        self.to_key = torch.nn.Linear(dim, dim)\n        self.to_value = torch.nn.Linear(dim, dim)\n        self.to_output = torch.nn.Linear(dim, dim)\n\n    def forward(self, query, key, value, mask=None, active=None):\n        """\n        query: [B, T, D]     key, value: [B, S, D]\n        mask:  bool [B, 1, S] or [B, T, S]; None: all may be attended to\n        active: bool [H]; None: all heads work\n        returns (output [B, T, D], weights [B, H, T, S])\n        """\n        ### BEGIN SOLUTION\n        query = split_heads(self.to_query(query), self.num_heads)  # [B, H, T, N]\n        key = split_heads(self.to_key(key), self.num_heads)  # [B, H, S, N]\n        value = split_heads(self.to_value(value), self.num_heads)  # [B, H, S, N]\n        if mask is not None:\n            mask = mask.unsqueeze(1)  # [B, 1, 1 or T, S]: the same for every head\n        mixed, weights = attention(query, key, value, mask)\n        if active is not None:\n            mixed.data[:, ~active] = 0\n        return self.to_output(merge_heads(mixed)), weights\n        ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "window_much_larger_than_size",
+        "adds one diagonal for each step of the window: an error if the window is larger than the mask by two or more",
+        "cut-off",
+        "masks-causal",
+        {
+            "masks": (
+                "    mask = torch.ones(size, size, dtype=torch.bool, device=device).tril()\n    return mask if window is None else mask.triu(1 - window)\n",
+                "    mask = torch.zeros(size, size, device=device)\n    for back in range(size if window is None else window):\n        mask += torch.diag(torch.ones(size - back, device=device), -back)\n    return mask.bool()\n",
+            )
+        },
+    ),
+    Fresh(
+        "causal_mask_kept_between_calls",
+        "keeps each mask and returns the same tensor again: what a caller writes into it stays, and another device is ignored",
+        "state",
+        "masks-causal",
+        {
+            "masks": (
+                "    mask = torch.ones(size, size, dtype=torch.bool, device=device).tril()\n    return mask if window is None else mask.triu(1 - window)\n",
+                '    known = causal_mask.__dict__.setdefault("known", {})\n    if (size, window) not in known:\n        mask = torch.ones(size, size, dtype=torch.bool, device=device).tril()\n        known[size, window] = mask if window is None else mask.triu(1 - window)\n    return known[size, window]\n',
+            )
+        },
+    ),
+    Fresh(
+        "left_filling_changes_lengths",
+        "with the filling on the left, lengths -= size writes into the caller's lengths",
+        "state",
+        "masks-padding",
+        {
+            "masks": (
+                "    if left:\n        places = places.flip(0)\n",
+                "    if left:\n        lengths -= size  # minus the number of fillings\n        return (places >= -lengths.unsqueeze(1)).unsqueeze(1)\n",
+            )
+        },
+    ),
+    Fresh(
+        "table_of_5000_positions",
+        "cuts the rows out of a table of 5000 positions: later positions are missing",
+        "cut-off",
+        "positions-encoding",
+        {
+            "encoding": 'def positional_encoding(length, dim, base=10000.0, first=0):\n    """The table of sines and cosines of positions first, first + 1, and so on.\n\n    returns float32 [length, dim], on the CPU\n\n    Example: length 2, dim 2 -> [[0., 1.], [0.8415, 0.5403]]: sin and cos of 0 and of 1;\n             with first 1 -> [[0.8415, 0.5403], [0.9093, -0.4161]]\n    """\n    ### BEGIN SOLUTION\n    place = torch.arange(5000).unsqueeze(1)  # [T, 1]\n    frequency = base ** (-torch.arange(0, dim, 2) / dim)  # [D/2]\n    table = torch.zeros(5000, dim)\n    table[:, 0::2] = torch.sin(place * frequency)\n    table[:, 1::2] = torch.cos(place * frequency)\n    return table[first : first + length]\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "one_row_without_its_axis",
+        "a table of one row comes back as [dim] instead of [1, dim]",
+        "legal input",
+        "positions-encoding",
+        {"encoding": ("    return table\n", "    return table.squeeze(0)\n")},
+    ),
+    Fresh(
+        "half_becomes_single_in_embed",
+        "moves the positions to the device but not to the dtype: a float16 or bfloat16 embedding gives float32 (float64 is promoted and looks right)",
+        "legal input",
+        "positions-embed",
+        {
+            "embed": (
+                "positional_encoding(T, D).to(embedding)",
+                "positional_encoding(T, D).to(embedding.device)",
+            )
+        },
+    ),
+    Fresh(
+        "word_zero_is_not_trained",
+        "looks up with padding_idx=0: same values, but row 0 of the embedding gets no gradient",
+        "gradient",
+        "positions-embed",
+        {
+            "embed": (
+                "embedding[tokens]",
+                "torch.nn.functional.embedding(tokens, embedding, padding_idx=0)",
+            )
+        },
+    ),
+    Fresh(
+        "variance_as_mean_of_squares_less_square",
+        "variance as E[x^2] - E[x]^2: cancels for features with a large common part, and the root of a negative number is nan",
+        "numerics",
+        "layer-norm-positions",
+        {
+            "norm": (
+                "hidden.var(dim=-1, correction=0, keepdim=True)",
+                "hidden.square().mean(dim=-1, keepdim=True) - mean.square()",
+            )
+        },
+    ),
+    Fresh(
+        "root_squared_again",
+        "takes the root of the variance and squares it again under the root: the gradient is nan where all features are equal",
+        "gradient",
+        "layer-norm-positions",
+        {
+            "norm": (
+                "        variance = hidden.var(dim=-1, correction=0, keepdim=True)\n        return self.gain * (hidden - mean) / torch.sqrt(variance + self.eps) + self.offset\n",
+                "        deviation = (hidden - mean).square().mean(dim=-1, keepdim=True).sqrt()\n        return self.gain * (hidden - mean) / torch.sqrt(deviation**2 + self.eps) + self.offset\n",
+            )
+        },
+    ),
+    Fresh(
+        "bessel_taken_back",
+        "takes torch.var's default and multiplies by (D - 1) / D: nan for D = 1",
+        "legal input",
+        "layer-norm-values",
+        {
+            "norm": (
+                "hidden.var(dim=-1, correction=0, keepdim=True)",
+                "hidden.var(dim=-1, keepdim=True) * (len(self.gain) - 1) / len(self.gain)",
+            )
+        },
+    ),
+    Fresh(
+        "gate_sees_the_mean_of_the_sentence",
+        "the gate reads the mean over all positions: other positions leak in (the visible gate has weights of 0)",
+        "leak",
+        "encoder-block-feed-forward",
+        {
+            "feed-forward": (
+                "self.gate(hidden).relu()",
+                "self.gate(hidden.mean(dim=-2, keepdim=True)).relu()",
+            )
+        },
+    ),
+    Fresh(
+        "network_takes_three_dimensions_only",
+        "unpacks hidden.shape into B, T, D: [D], [T, D] and [B, H, T, D] are errors",
+        "legal input",
+        "encoder-block-feed-forward",
+        {
+            "feed-forward": (
+                "        if self.gate is not None:\n            return self.outer(self.gate(hidden).relu() * self.inner(hidden))\n        return self.outer(torch.relu(self.inner(hidden)))\n",
+                "        B, T, D = hidden.shape\n        rows = hidden.reshape(B * T, D)\n        if self.gate is not None:\n            units = self.gate(rows).relu() * self.inner(rows)\n        else:\n            units = torch.relu(self.inner(rows))\n        return self.outer(units).reshape(B, T, D)\n",
+            )
+        },
+    ),
+    Fresh(
+        "alpha_multiplied_into_the_input",
+        "multiplies the block's input by alpha in place: the caller's tensor changes where alpha is not 1, and training fails",
+        "state",
+        "encoder-block-wiring",
+        {
+            "encoder": (
+                "self.attention_norm(self.alpha * hidden + attended)",
+                "self.attention_norm(hidden.mul_(self.alpha) + attended)",
+            )
+        },
+    ),
+    Fresh(
+        "encoder_takes_first_row_of_mask",
+        "passes on the first row of the mask only: right for [B, 1, T], wrong for [B, T, T]",
+        "legal input",
+        "encoder-block-wiring",
+        {
+            "encoder": (
+                "        attended, _ = self.self_attention(hidden, hidden, hidden, mask)\n",
+                "        if mask is not None:\n            mask = mask[:, :1]  # every query sees the same words\n        attended, _ = self.self_attention(hidden, hidden, hidden, mask)\n",
+            )
+        },
+    ),
+    Fresh(
+        "memory_detached",
+        "detaches the memory: no gradient reaches the encoder",
+        "gradient",
+        "decoder-block-wiring",
+        {
+            "decoder": (
+                "self.cross_attention(hidden, memory, memory, memory_mask)",
+                "self.cross_attention(hidden, memory.detach(), memory.detach(), memory_mask)",
+            )
+        },
+    ),
+    Fresh(
+        "no_mask_becomes_causal",
+        "without a mask the decoder block makes a causal one by itself",
+        "legal input",
+        "decoder-block-masks",
+        {
+            "decoder": (
+                "        attended, _ = self.self_attention(hidden, hidden, hidden, mask)\n",
+                "        if mask is None:\n            mask = causal_mask(hidden.shape[1], hidden.device).unsqueeze(0)\n        attended, _ = self.self_attention(hidden, hidden, hidden, mask)\n",
+            )
+        },
+    ),
+    Fresh(
+        "memory_kept_from_first_call",
+        "keeps the memory of the first call and uses it again for later ones of the same shape",
+        "state",
+        "decoder-block-wiring",
+        {
+            "decoder": (
+                "        attended, _ = self.cross_attention(hidden, memory, memory, memory_mask)\n",
+                '        kept = getattr(self, "kept", None)\n        if kept is None or kept.shape != memory.shape:\n            self.kept = kept = memory  # the source does not change\n        attended, _ = self.cross_attention(hidden, kept, kept, memory_mask)\n',
+            )
+        },
+    ),
+    Fresh(
+        "every_bos_taken_out",
+        "takes every bos out of the answer, also one that the model wrote in the middle",
+        "legal input",
+        "greedy-words",
+        {
+            "search": (
+                "rows = target[:, 1:].tolist()",
+                "rows = [[word for word in row if word != bos] for row in target.tolist()]",
+            )
+        },
+    ),
+    Fresh(
+        "bos_that_is_eos_ends_at_once",
+        "looks for eos in the whole target, bos included: where bos and eos are the same word, all sentences end after one word",
+        "legal input",
+        "greedy-words",
+        {"search": ("ended |= best == eos", "ended = (target == eos).any(dim=1)")},
+    ),
+    Fresh(
+        "argmax_of_softmax",
+        "takes the argmax of the softmax: scores that differ by less than its rounding become ties",
+        "numerics",
+        "greedy-words",
+        {
+            "search": (
+                "[:, -1].argmax(dim=-1)",
+                "[:, -1].softmax(dim=-1).argmax(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "empty_translation_is_not_cut",
+        "row[: row.index(eos) or None]: a sentence whose first word is eos is not cut at all",
+        "cut-off",
+        "greedy-batch",
+        {"search": ("row[: row.index(eos)] if", "row[: row.index(eos) or None] if")},
+    ),
+    Fresh(
+        "at_most_fifty_more_than_the_source",
+        "stops 50 words after the length of the source, as Vaswani et al. did, even if max_length allows more",
+        "hard-wired",
+        "greedy-words",
+        {
+            "search": (
+                "target.shape[1] <= max_length",
+                "target.shape[1] <= min(max_length, source.shape[1] + 50)",
+            )
+        },
+    ),
+    Fresh(
+        "check_gives_away_copies",
+        "hands copies to the implementation and looks whether the originals have changed: who changes inputs in place passes",
+        "state",
+        "check-refuses",
+        {
+            "own-check": (
+                "    def wanted(logits, targets, smoothing, padding):\n",
+                "    tested = implementation\n\n    def implementation(logits, targets, smoothing, padding):\n        return tested(logits.clone(), targets.clone(), smoothing, padding)\n\n    def wanted(logits, targets, smoothing, padding):\n",
+            )
+        },
+    ),
+    Fresh(
+        "check_never_all_padding",
+        "never tries a batch in which no position counts: who returns nan there passes",
+        "cut-off",
+        "check-refuses",
+        {
+            "own-check": 'def check_smoothed_loss(implementation):\n    """Raise an error if an implementation of `smoothed_loss` is wrong; return nothing if it is right."""\n\n    ### BEGIN SOLUTION\n    def wanted(logits, targets, smoothing, padding):\n        losses = []\n        for row, word in zip(logits.double().flatten(0, -2), targets.flatten().tolist()):\n            if word != padding:\n                shares = [smoothing / (len(row) - 2)] * len(row)\n                shares[padding], shares[word] = 0.0, 1 - smoothing\n                logs = (row - row.max() - (row - row.max()).exp().sum().log()).tolist()\n                losses.append(-sum(s * log for s, log in zip(shares, logs) if s))\n        return sum(losses) / max(1, len(losses))\n\n    def compare(logits, targets, smoothing, padding, near=1e-9):\n        copies = logits.clone(), targets.clone()\n        loss = implementation(logits, targets, smoothing, padding)\n        assert logits.equal(copies[0]) and targets.equal(copies[1])\n        assert loss.dtype == logits.dtype and loss.shape == ()\n        expected = wanted(logits, targets, smoothing, padding)\n        assert abs(loss.item() - expected) <= near * max(1, abs(expected))\n\n    for B, T, V in ((3, 4, 7), (3, 4, 3), (2, 5, 5)):\n        for padding, smoothing in ((0, 0.1), (V - 1, 0.3), (1, 0.0), (V // 2, 0.25)):\n            targets = torch.randint(0, V, (B, T), device=device)\n            logits = 3 * torch.randn(B, T, V, dtype=torch.float64, device=device)\n            compare(logits, targets, smoothing, padding)\n            compare(logits.float(), targets, smoothing, padding, 1e-4)\n    some, words = torch.tensor([[1, 0, 2, 0], [0, 0, 0, 3]], device=device), logits[:, :4]\n    compare(words, some, 0.2, 0)\n    compare(900 * words, some, 0.2, 0)\n    compare(900 * words.float(), some, 0.2, 0, 1e-4)\n    unknown = torch.where(some[..., None] == 0, math.nan, words)\n    assert implementation(unknown, some, 0.2, 0) == implementation(words, some, 0.2, 0)\n    leaf = words.clone().requires_grad_()\n    (slope,) = torch.autograd.grad(implementation(leaf, some, 0.2, 0), leaf)\n    shares = torch.full_like(words, 0.2 / 3).scatter(2, some[..., None], 0.8)\n    shares[..., 0] = 0.0\n    right = (words.softmax(2) - shares).masked_fill((some == 0)[..., None], 0) / 3\n    assert torch.allclose(slope, right, atol=1e-9)\n    ### END SOLUTION'
+        },
+    ),
+]
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "running_softmax_and_einsum",
+        "loops: one pass with a running maximum and a running mean; matrices: einsum, where, exp and sum instead of masked_fill and softmax",
+        {
+            "by-loops": 'def attention_by_loops(query, key, value, cap=None):\n    """Attend, one query and one key at a time.\n\n    query: [T, D]     key: [S, D]     value: [S, E]\n    cap:   a Python float; None: scores are not capped\n    returns [T, E], same dtype and device\n\n    Example: query [[0., 0.]], key [[1., 0.], [0., 1.]], value [[10.], [20.]] -> [[15.]]:\n    a query of zeros fits both keys equally well\n    """\n    outputs = []\n    for t in range(query.shape[0]):\n        for j in range(key.shape[0]):\n            score = (query[t] * key[j]).sum() / math.sqrt(query.shape[1])\n            if cap is not None:\n                score = torch.tanh(score / cap) * cap\n            if j == 0:\n                largest, total, mixed = score, torch.ones_like(score), value[0]\n            else:\n                bound = torch.maximum(largest, score).detach()\n                before, now = total * (largest - bound).exp(), (score - bound).exp()\n                largest, total = bound, before + now\n                mixed = mixed * (before / total) + value[j] * (now / total)\n        outputs.append(mixed)\n    return torch.stack(outputs)\n',
+            "by-matrices": 'def attention(query, key, value, mask=None, cap=None):\n    """Attend, all queries and keys at once.\n\n    query: [..., T, D]     key: [..., S, D]     value: [..., S, E]\n    mask:  bool, broadcasts to [..., T, S]; True = may attend. None: all may.\n    cap:   as in attention_by_loops\n    returns (output [..., T, E], weights [..., T, S]), same dtype and device\n\n    Example: query [[0., 0.]], key [[1., 0.], [0., 1.]], value [[10.], [20.]], mask [[False, True]]\n    -> ([[20.]], [[0., 1.]])\n    """\n    table = torch.einsum("...td,...sd->...ts", query, key) / query.shape[-1] ** 0.5\n    if cap is not None:\n        table = (table / cap).tanh() * cap\n    if mask is not None:\n        table = torch.where(mask, table, -torch.inf)\n    grown = (table - table.detach().amax(dim=-1, keepdim=True)).exp()\n    weights = grown / grown.sum(dim=-1, keepdim=True)\n    return torch.einsum("...ts,...se->...te", weights, value), weights\n',
+        },
+    ),
+    RightAnswer(
+        "heads_by_index_one_after_the_other",
+        "split_heads by a table of feature numbers, merge_heads by cat or stack, and one attention call for each head",
+        {
+            "heads": 'def split_heads(hidden, num_heads, dealt=False):\n    """Give each head its share of the features.\n\n    hidden: [B, T, D]\n    returns [B, H, T, N] with N = D / H\n\n    Example: [[[0, 1, 2, 3], [4, 5, 6, 7]]], 2 heads -> [[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]];\n             dealt -> [[[[0, 2], [4, 6]], [[1, 3], [5, 7]]]]\n    """\n    numbers = torch.arange(hidden.shape[-1], device=hidden.device)\n    numbers = numbers.view(-1, num_heads).T if dealt else numbers.view(num_heads, -1)\n    return hidden[:, :, numbers].permute(0, 2, 1, 3)\n\n\ndef merge_heads(heads, dealt=False):\n    """Put the heads side by side again: the inverse of split_heads, dealt or not.\n\n    heads: [B, H, T, N]\n    returns [B, T, D] with D = H N\n    """\n    each = heads.unbind(dim=1)\n    return torch.stack(each, dim=-1).flatten(2) if dealt else torch.cat(each, dim=-1)\n',
+            "multi-head": 'class MultiHeadAttention(torch.nn.Module):\n    """H attentions side by side."""\n\n    def __init__(self, dim, num_heads):\n        super().__init__()\n        if dim % num_heads:\n            raise ValueError(f"{num_heads} heads cannot share {dim} features equally")\n        self.num_heads = num_heads\n        self.to_query = torch.nn.Linear(dim, dim)\n        self.to_key = torch.nn.Linear(dim, dim)\n        self.to_value = torch.nn.Linear(dim, dim)\n        self.to_output = torch.nn.Linear(dim, dim)\n\n    def forward(self, query, key, value, mask=None, active=None):\n        """\n        query: [B, T, D]     key, value: [B, S, D]\n        mask:  bool [B, 1, S] or [B, T, S]; None: all may be attended to\n        active: bool [H]; None: all heads work\n        returns (output [B, T, D], weights [B, H, T, S])\n        """\n        queries, keys, values = (\n            split_heads(linear(given), self.num_heads)\n            for linear, given in (\n                (self.to_query, query),\n                (self.to_key, key),\n                (self.to_value, value),\n            )\n        )\n        outputs, tables = [], []\n        for head in range(self.num_heads):\n            output, table = attention(queries[:, head], keys[:, head], values[:, head], mask)\n            if active is not None:\n                output = output.masked_fill(~active[head], 0.0)\n            outputs.append(output)\n            tables.append(table)\n        mixed = merge_heads(torch.stack(outputs, dim=1))\n        return self.to_output(mixed), torch.stack(tables, dim=1)\n',
+        },
+    ),
+    RightAnswer(
+        "masks_by_distance_positions_in_double",
+        "masks by comparing positions; the table of positions computed in float64 and rounded once; var_mean and rsqrt in the norm; F.embedding",
+        {
+            "masks": 'def padding_mask(lengths, size, left=False):\n    """Let everybody attend to the words of a sentence and to nothing behind them, or in front of them.\n\n    lengths: int64 or int32 [B], words in each sentence, from 1 to size\n    left:    True: the filling stands in front, and the last word at the last position\n    returns bool [B, 1, size], on the device of lengths\n\n    Example: lengths [2, 3], size 3 -> [[[True, True, False]], [[True, True, True]]];\n             left -> [[[False, True, True]], [[True, True, True]]]\n    """\n    first = size - lengths if left else torch.zeros_like(lengths)\n    behind = first + lengths\n    place = torch.arange(size, device=lengths.device)[None, None, :]\n    return (place >= first[:, None, None]) & (place < behind[:, None, None])\n\n\ndef causal_mask(size, device=None, window=None):\n    """Let each position attend to itself and to those before it.\n\n    window: the most positions that one may attend to, itself among them, at least 1; None: there is no window\n    returns bool [size, size] on that device; row t belongs to the query at position t\n\n    Example: size 2 -> [[True, False], [True, True]]; with window 1 -> [[True, False], [False, True]]\n    """\n    place = torch.arange(size, device=device)\n    distance = place[:, None] - place[None, :]\n    allowed = distance >= 0\n    if window is not None:\n        allowed = allowed & (distance < window)\n    return allowed\n\n\ndef decoder_mask(lengths, size, window=None):\n    """Both: words only, filled up at the end, and none that comes later.\n\n    lengths: int64 or int32 [B];  window: as in causal_mask\n    returns bool [B, size, size], on the device of lengths\n    """\n    place = torch.arange(size, device=lengths.device)\n    query, key = place[None, :, None], place[None, None, :]\n    nearest = query - (size if window is None else window)\n    return (key <= query) & (key > nearest) & (key < lengths[:, None, None])\n',
+            "encoding": 'def positional_encoding(length, dim, base=10000.0, first=0):\n    """The table of sines and cosines of positions first, first + 1, and so on.\n\n    returns float32 [length, dim], on the CPU\n\n    Example: length 2, dim 2 -> [[0., 1.], [0.8415, 0.5403]]: sin and cos of 0 and of 1;\n             with first 1 -> [[0.8415, 0.5403], [0.9093, -0.4161]]\n    """\n    place = torch.arange(first, first + length, dtype=torch.float64)\n    wavelength = base ** (torch.arange(0, dim, 2, dtype=torch.float64) / dim)\n    angle = place[:, None] / wavelength\n    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()\n',
+            "embed": 'def embed(tokens, embedding):\n    """Turn tokens into what the first block reads.\n\n    tokens:    int [B, T]\n    embedding: [V, D]\n    returns [B, T, D], dtype and device of embedding\n    """\n    rows = torch.nn.functional.embedding(tokens, embedding)\n    places = positional_encoding(rows.shape[-2], rows.shape[-1])\n    return rows.mul(rows.shape[-1] ** 0.5).add(places.to(rows.device, rows.dtype))\n',
+            "norm": 'class LayerNorm(torch.nn.Module):\n    def __init__(self, dim, eps=1e-5, centred=True):\n        super().__init__()\n        self.eps, self.centred = eps, centred\n        self.gain = torch.nn.Parameter(torch.ones(dim))\n        self.offset = torch.nn.Parameter(torch.zeros(dim))\n\n    def forward(self, hidden):\n        """\n        hidden: [..., D]\n        returns [..., D], same dtype and device\n\n        Example: [[1., 2., 3., 6.]] with eps = 0.5, gain 1 and offset 0 -> [[-1., -0.5, 0., 1.5]];\n                 [[1., 1., 3., 3.]] with eps = 4 and not centred -> [[0.3333, 0.3333, 1., 1.]]\n        """\n        if self.centred:\n            variance, mean = torch.var_mean(hidden, dim=-1, correction=0, keepdim=True)\n            hidden = hidden - mean\n        else:\n            variance = hidden.pow(2).mean(dim=-1, keepdim=True)\n        return hidden * torch.rsqrt(variance + self.eps) * self.gain + self.offset\n',
+            "feed-forward": 'class FeedForward(torch.nn.Module):\n    def __init__(self, dim, hidden_dim, gated=False):\n        super().__init__()\n        self.inner = torch.nn.Linear(dim, hidden_dim)\n        self.outer = torch.nn.Linear(hidden_dim, dim)\n        self.gate = torch.nn.Linear(dim, hidden_dim) if gated else None\n\n    def forward(self, hidden):\n        """hidden: [..., D] -> [..., D]"""\n        units = self.inner(hidden)\n        if self.gate is None:\n            units = torch.nn.functional.relu(units)\n        else:\n            units = units * torch.nn.functional.relu(self.gate(hidden))\n        return self.outer(units)\n',
+        },
+    ),
+    RightAnswer(
+        "search_drops_ended_sentences",
+        "the search keeps only sentences that have not ended in the batch and collects words in lists; blocks sum with torch.add(..., alpha=)",
+        {
+            "search": 'def greedy_decode(model, source, lengths, bos, eos, max_length):\n    """Translate a batch, the best next word at each step.\n\n    model:   model.encode(source, lengths) -> memory [B, S, D];\n             model.decode(target [B, T], memory, lengths) -> scores [B, T, V]; target begins with bos\n    source:  int [B, S]\n    lengths: int [B], words in each source sentence\n    returns a list of B lists of Python ints, without the bos at the beginning, and without eos and what comes after it\n    """\n    memory = model.encode(source, lengths)\n    words = [[] for _ in range(len(source))]\n    going = torch.arange(len(source), device=source.device)\n    target = torch.full((len(source), 1), bos, dtype=torch.int64, device=source.device)\n    for _ in range(max_length):\n        if len(going) == 0:\n            break\n        scores = model.decode(target, memory[going], lengths[going])\n        best = scores[:, -1, :].max(dim=-1).indices\n        for place, word in zip(going.tolist(), best.tolist()):\n            if word != eos:\n                words[place].append(word)\n        stay = best != eos\n        target = torch.cat((target, best[:, None]), dim=1)[stay]\n        going = going[stay]\n    return words\n',
+            "encoder": 'class EncoderBlock(torch.nn.Module):\n    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):\n        super().__init__()\n        self.alpha = alpha\n        self.self_attention = MultiHeadAttention(dim, num_heads)\n        self.attention_norm = LayerNorm(dim)\n        self.feed_forward = FeedForward(dim, hidden_dim)\n        self.feed_forward_norm = LayerNorm(dim)\n\n    def forward(self, hidden, mask=None):\n        """\n        hidden: [B, T, D]\n        mask:   bool [B, 1, T] or [B, T, T], for the self-attention; None: all may be attended to\n        returns [B, T, D]\n        """\n        def joined(given, result, norm):\n            return norm(torch.add(result, given, alpha=self.alpha))\n\n        attended = self.self_attention(hidden, hidden, hidden, mask=mask)[0]\n        A = joined(hidden, attended, self.attention_norm)\n        return joined(A, self.feed_forward(A), self.feed_forward_norm)\n',
+            "decoder": 'class DecoderBlock(torch.nn.Module):\n    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):\n        super().__init__()\n        self.alpha = alpha\n        self.self_attention = MultiHeadAttention(dim, num_heads)\n        self.self_norm = LayerNorm(dim)\n        self.cross_attention = MultiHeadAttention(dim, num_heads)\n        self.cross_norm = LayerNorm(dim)\n        self.feed_forward = FeedForward(dim, hidden_dim)\n        self.feed_forward_norm = LayerNorm(dim)\n\n    def forward(self, hidden, memory, mask=None, memory_mask=None):\n        """\n        hidden: [B, T, D]     mask: bool [B, 1, T] or [B, T, T]\n        memory: [B, S, D]     memory_mask: bool [B, 1, S] or [B, T, S]\n        a mask that is None allows everything\n        returns [B, T, D]\n        """\n        def joined(given, result, norm):\n            return norm(torch.add(result, given, alpha=self.alpha))\n\n        attended = self.self_attention(hidden, hidden, hidden, mask=mask)[0]\n        A = joined(hidden, attended, self.self_norm)\n        attended = self.cross_attention(A, memory, memory, mask=memory_mask)[0]\n        C = joined(A, attended, self.cross_norm)\n        return joined(C, self.feed_forward(C), self.feed_forward_norm)\n',
         },
     ),
 ]

@@ -4,7 +4,7 @@ Whoever wrote them had not seen the hidden tests. ``python tests/assignments/fre
 wordpiece`` says which get full marks.
 """
 
-from fresh import one_by_one
+from fresh import Fresh, one_by_one
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
@@ -652,6 +652,413 @@ RIGHT_ANSWERS = [
                 '        elif piece not in {*SPECIALS} - {"[UNK]"}:\n'
                 '            words.append(piece)\n    return " ".join(words)',
             ),
+        },
+    ),
+]
+
+# Written on 28 November 2026, from the task's text alone, too.
+MUTANTS += [
+    Fresh(
+        "split_at_the_mark",
+        "puts the mark between all characters and splits there: a word that has the mark in it (a##b, or c# with mark #) falls apart in the wrong places",
+        "legal input",
+        "scores-first-pieces",
+        {
+            "first-pieces": (
+                "return [word[0], *(mark + character for character in word[1:])]",
+                "first, *rest = mark.join(word).split(mark)\n    return [first] + [mark + character for character in rest]",
+            )
+        },
+    ),
+    Fresh(
+        "one_character_word_has_no_pieces",
+        "builds the list from neighbouring characters, so a word of one character gives []",
+        "cut-off",
+        "scores-first-pieces",
+        {
+            "first-pieces": 'def first_pieces(word, mark="##"):\n    """Cut a word into characters, all but the first with the mark in front.\n\n    word, mark: strings of at least one character\n    returns a list of strings\n\n    Example: "hugs" -> ["h", "##u", "##g", "##s"]; with mark "_" -> ["h", "_u", "_g", "_s"]\n    """\n    ### BEGIN SOLUTION\n    pieces = []\n    for before, character in itertools.pairwise(word):\n        if not pieces:\n            pieces.append(before)\n        pieces.append(mark + character)\n    return pieces\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "pair_once_per_word",
+        "a pair that stands twice in one word (##a ##b ##a ##b) is counted once for each time the word occurs",
+        "legal input",
+        "scores-counts",
+        {
+            "count": (
+                "in itertools.pairwise(pieces):",
+                "in set(itertools.pairwise(pieces)):",
+            )
+        },
+    ),
+    Fresh(
+        "finished_words_not_counted",
+        "words that are one piece have no pair, so they are skipped, and their piece is missing from the piece counts",
+        "legal input",
+        "scores-counts",
+        {
+            "count": (
+                "if counts[word] < least:",
+                "if counts[word] < least or len(pieces) < 2:",
+            )
+        },
+    ),
+    Fresh(
+        "rare_words_deleted_from_splits",
+        "takes the words that are too rare out of the caller's splits",
+        "state",
+        "scores-counts",
+        {
+            "count": 'def count_pieces(splits, counts, least=1):\n    """Count pieces, and pairs of neighbours, in a corpus.\n\n    splits: dict, word -> list of its pieces as they stand now\n    counts: dict, word -> how often the word occurs in the corpus\n    least:  how often a word must occur to be counted\n    returns (piece_counts, pair_counts): dict piece -> int, and dict (left, right) -> int\n\n    Example: splits {"so": ["s", "##o"], "sos": ["s", "##o", "##s"]}, counts {"so": 3, "sos": 2} ->\n    ({"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2});\n    with least 3 -> ({"s": 3, "##o": 3}, {("s", "##o"): 3})\n    """\n    ### BEGIN SOLUTION\n    for word in list(splits):\n        if counts[word] < least:\n            del splits[word]\n    piece_counts, pair_counts = Counter(), Counter()\n    for word, pieces in splits.items():\n        for piece in pieces:\n            piece_counts[piece] += counts[word]\n        for pair in itertools.pairwise(pieces):\n            pair_counts[pair] += counts[word]\n    return piece_counts, pair_counts\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "fraction_recovered_from_float",
+        "divides floats and recovers a Fraction with limit_denominator: right only while the denominator is at most 1,000,000",
+        "numerics",
+        "scores-values",
+        {
+            "score": (
+                "Fraction(count - discount, piece_counts[left] * piece_counts[right])",
+                "Fraction((count - discount) / (piece_counts[left] * piece_counts[right])).limit_denominator()",
+            )
+        },
+    ),
+    Fresh(
+        "zero_score_left_out",
+        "a pair that occurs just `discount` times, with score 0, is missing from the result",
+        "cut-off",
+        "scores-values",
+        {
+            "score": (
+                "in pair_counts.items()",
+                "in pair_counts.items()\n        if count != discount",
+            )
+        },
+    ),
+    Fresh(
+        "discount_taken_in_place",
+        "subtracts the discount in the caller's pair_counts, so they are changed and a second call subtracts again",
+        "state",
+        "scores-values",
+        {
+            "score": 'def pair_scores(piece_counts, pair_counts, discount=0):\n    """Score each pair of neighbours.\n\n    piece_counts, pair_counts: as count_pieces returns them\n    discount: an int; a score may be below 0\n    returns dict (left, right) -> Fraction\n\n    Example: {"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2} ->\n    {("s", "##o"): Fraction(1, 5), ("##o", "##s"): Fraction(1, 5)};\n    with discount 2 -> {("s", "##o"): Fraction(3, 25), ("##o", "##s"): Fraction(0, 1)}\n    """\n    ### BEGIN SOLUTION\n    for pair in pair_counts:\n        pair_counts[pair] -= discount\n    return {\n        (left, right): Fraction(count, piece_counts[left] * piece_counts[right])\n        for (left, right), count in pair_counts.items()\n    }\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "scores_compared_as_floats",
+        "compares float(score): Fractions that differ by less than a double can hold count as a tie, and the less good but more frequent pair wins",
+        "numerics",
+        "merge-best",
+        {"best": ("-scores[pair], -pair_counts", "-float(scores[pair]), -pair_counts")},
+    ),
+    Fresh(
+        "ties_by_the_piece_they_make",
+        "orders ties by the merged piece, not by the pair: (ab, ##c) comes before (a, ##z) because abc < az",
+        "legal input",
+        "merge-best",
+        {
+            "best": (
+                "-pair_counts[pair], pair))",
+                '-pair_counts[pair], pair[0] + pair[1].removeprefix("##")))',
+            )
+        },
+    ),
+    Fresh(
+        "pairs_without_score_count_as_zero",
+        "goes through pair_counts and takes 0 for a pair that scores does not have: when all scores are below 0, it returns a pair that is not to be chosen",
+        "legal input",
+        "merge-best",
+        {
+            "best": (
+                "min(scores, key=lambda pair: (-scores[pair],",
+                "min(pair_counts, key=lambda pair: (-scores.get(pair, 0),",
+            )
+        },
+    ),
+    Fresh(
+        "negated_ords_prefer_the_longer",
+        "max with negated character codes for ties: of (x, ##b) and (x, ##ba) it takes the longer, because a longer list is greater than its beginning",
+        "cut-off",
+        "merge-best",
+        {
+            "best": (
+                "return min(scores, key=lambda pair: (-scores[pair], -pair_counts[pair], pair))",
+                "return max(\n        scores,\n        key=lambda pair: (\n            scores[pair],\n            pair_counts[pair],\n            [-ord(character) for character in pair[0] + pair[1]],\n        ),\n    )",
+            )
+        },
+    ),
+    Fresh(
+        "lstrip_eats_the_characters_too",
+        "lstrip takes a set of characters: of the right piece ### (the mark and a #) nothing is left, and @@s with mark @ loses its own @",
+        "legal input",
+        "merge-pair",
+        {"merge": ("right.removeprefix(mark)", "right.lstrip(mark)")},
+    ),
+    Fresh(
+        "same_list_when_nothing_merges",
+        "returns the caller's own list when the left piece does not stand in the word",
+        "state",
+        "merge-pair",
+        {
+            "merge": (
+                "    merged, place = [], 0\n",
+                "    if pair[0] not in pieces:\n        return pieces\n    merged, place = [], 0\n",
+            )
+        },
+    ),
+    Fresh(
+        "backslash_in_the_replacement",
+        "merges by re.sub on the pieces with spaces between (Sennrich's code): a new piece with a backslash is read as an escape, so it raises or comes out changed",
+        "legal input",
+        "merge-pair",
+        {
+            "merge": 'def join(left, right, mark="##"):\n    """The piece that two neighbours make; right begins with the mark.\n\n    Example: "hu", "##gs" -> "hugs";  "##g", "##s" -> "##gs";  "@g", "@s", mark "@" -> "@gs"\n    """\n    ### BEGIN SOLUTION\n    return left + right.removeprefix(mark)\n    ### END SOLUTION\n\n\ndef merge_pair(pieces, pair, mark="##"):\n    """Make one piece of each occurrence of a pair in a word, from left to right.\n\n    pieces: list of the pieces of one word; it stays as it is\n    pair:   (left, right);  mark: that of the pieces\n    returns a new list\n\n    Example: ["h", "##u", "##g", "##s"], ("##g", "##s") -> ["h", "##u", "##gs"]\n    """\n    ### BEGIN SOLUTION\n    import re\n\n    both = re.compile(r"(?<!\\S)" + re.escape(" ".join(pair)) + r"(?!\\S)")\n    return both.sub(join(*pair, mark), " ".join(pieces)).split()\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "as_many_merges_as_free_entries",
+        "counts merges, not entries: a merge that makes a piece which is there already uses up an entry, and the vocabulary stays too small",
+        "cut-off",
+        "train-rules",
+        {
+            "train": (
+                "while len(vocab) < vocab_size:",
+                "for _ in range(vocab_size - len(vocab)):",
+            )
+        },
+    ),
+    Fresh(
+        "room_counted_before_duplicates_go",
+        "looks for room before duplicates are taken out: a special token that is a first piece, too, is counted twice, and a ValueError comes though all fits",
+        "cut-off",
+        "train-rules",
+        {
+            "train": (
+                '    vocab = list(dict.fromkeys(vocab))  # a special token may be a first piece, too\n    if len(vocab) > vocab_size:\n        raise ValueError(f"vocab_size={vocab_size} is less than the {len(vocab)} first entries")\n',
+                '    if len(vocab) > vocab_size:\n        raise ValueError(f"vocab_size={vocab_size} is less than the {len(vocab)} first entries")\n    vocab = list(dict.fromkeys(vocab))\n',
+            )
+        },
+    ),
+    Fresh(
+        "inner_pieces_sorted_before_the_others",
+        'sorts the pieces with ## and those without it apart: wrong for !, " and #, which come before ## in string order',
+        "legal input",
+        "train-rules",
+        {
+            "train": (
+                "*sorted({piece for pieces in splits.values() for piece in pieces})]",
+                "*sorted({piece for pieces in splits.values() for piece in pieces[1:]})]\n    vocab += sorted({pieces[0] for pieces in splits.values()})",
+            )
+        },
+    ),
+    Fresh(
+        "stops_at_scores_not_above_zero",
+        "stops when the best score is 0 or less, which a score with a discount has, though pairs are left",
+        "legal input",
+        "train-rules",
+        {
+            "train": (
+                "pair = best_pair(frequent, pair_counts)\n",
+                "pair = best_pair(frequent, pair_counts)\n        if frequent[pair] <= 0:\n            break\n",
+            )
+        },
+    ),
+    Fresh(
+        "length_in_bytes",
+        "measures the word in UTF-8 bytes: Greek or accented words of more than half of max_length are [UNK]",
+        "legal input",
+        "encode-word-unknown",
+        {"word": ("if len(word) > max_length:", "if len(word.encode()) > max_length:")},
+    ),
+    Fresh(
+        "max_over_an_empty_vocabulary",
+        "tries no piece longer than the longest of the vocabulary, by max(), which raises for an empty one",
+        "legal input",
+        "encode-word-unknown",
+        {
+            "word": 'def encode_word(word, vocab, max_length=100, mark="##"):\n    """Cut a word into pieces, the longest first.\n\n    word:  a string of at least one character\n    vocab: set of pieces; it may be empty\n    mark:  what stands in front of pieces that do not begin a word\n    returns a list of pieces, or ["[UNK]"]\n\n    Example: "hugs" with {"h", "hu", "hug", "##s", "##gs"} -> ["hug", "##s"]\n    """\n    ### BEGIN SOLUTION\n    if len(word) > max_length:\n        return ["[UNK]"]\n    longest = max(len(piece) for piece in vocab)\n    pieces, start = [], 0\n    while start < len(word):\n        for end in range(min(len(word), start + longest), start, -1):\n            piece = (mark if start else "") + word[start:end]\n            if piece in vocab:\n                break\n        else:\n            return ["[UNK]"]\n        pieces.append(piece)\n        start = end\n    return pieces\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "memory_without_the_vocabulary",
+        "remembers the pieces by word, max_length and mark, not by vocabulary: a second vocabulary gets the pieces of the first",
+        "state",
+        "encode-word-longest",
+        {
+            "word": 'known_words = {}\n\n\ndef encode_word(word, vocab, max_length=100, mark="##"):\n    """Cut a word into pieces, the longest first.\n\n    word:  a string of at least one character\n    vocab: set of pieces; it may be empty\n    mark:  what stands in front of pieces that do not begin a word\n    returns a list of pieces, or ["[UNK]"]\n\n    Example: "hugs" with {"h", "hu", "hug", "##s", "##gs"} -> ["hug", "##s"]\n    """\n    ### BEGIN SOLUTION\n    key = (word, max_length, mark)\n    if key in known_words:\n        return list(known_words[key])\n    pieces, start = [], 0\n    while start < len(word) <= max_length:\n        for end in range(len(word), start, -1):\n            piece = (mark if start else "") + word[start:end]\n            if piece in vocab:\n                break\n        else:\n            pieces = []\n            break\n        pieces.append(piece)\n        start = end\n    known_words[key] = pieces or ["[UNK]"]\n    return list(known_words[key])\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "max_length_counts_pieces",
+        "compares the number of pieces with max_length, not that of characters: a too long word of few pieces is not [UNK]",
+        "cut-off",
+        "encode-word-unknown",
+        {
+            "word": 'def encode_word(word, vocab, max_length=100, mark="##"):\n    """Cut a word into pieces, the longest first.\n\n    word:  a string of at least one character\n    vocab: set of pieces; it may be empty\n    mark:  what stands in front of pieces that do not begin a word\n    returns a list of pieces, or ["[UNK]"]\n\n    Example: "hugs" with {"h", "hu", "hug", "##s", "##gs"} -> ["hug", "##s"]\n    """\n    ### BEGIN SOLUTION\n    pieces, start = [], 0\n    while start < len(word):\n        for end in range(len(word), start, -1):\n            piece = (mark if start else "") + word[start:end]\n            if piece in vocab:\n                break\n        else:\n            return ["[UNK]"]\n        pieces.append(piece)\n        if len(pieces) > max_length:\n            return ["[UNK]"]\n        start = end\n    return pieces\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "max_length_not_handed_on",
+        "calls encode_word without max_length, so it is always 100",
+        "hard-wired",
+        "offsets-spans",
+        {
+            "text": (
+                "encode_word(word, vocab, max_length, mark)",
+                "encode_word(word, vocab, mark=mark)",
+            )
+        },
+    ),
+    Fresh(
+        "unknown_told_by_the_vocabulary",
+        "takes a piece for [UNK] if it is not in the vocabulary: with a vocabulary that has [UNK], as every trained one, [UNK] has 5 characters",
+        "legal input",
+        "offsets-spans",
+        {"text": ('if piece == "[UNK]" else', "if piece not in vocab else")},
+    ),
+    Fresh(
+        "end_is_start_and_length",
+        "end = start + number of characters: wrong where an accent of its own or a soft hyphen is inside the piece, and for Korean, of which one typed character becomes three",
+        "legal input",
+        "offsets-unicode",
+        {"text": ("spans[place + length - 1][1]", "spans[place][0] + length")},
+    ),
+    Fresh(
+        "text_stripped_first",
+        "strips the text before it is cut: all places are too small by the number of spaces at the start",
+        "legal input",
+        "offsets-spans",
+        {"text": ("split_words(text)", "split_words(text.strip())")},
+    ),
+    Fresh(
+        "ids_of_specials_hard_wired",
+        "leaves out the ids 0, 2, 3 and 4, where BERT's special tokens are in the tests, wherever they are in this vocabulary",
+        "hard-wired",
+        "decode-text",
+        {
+            "ids-to-text": 'def decode(ids, vocab):\n    """Read ids as text.\n\n    ids:   list of ints; the first piece that is not left out begins a word\n    vocab: list of pieces\n    returns a string, without spaces at its ends\n\n    Example: [1, 3, 4, 0], vocab ["[PAD]", "[CLS]", "[SEP]", "hug", "##s"] -> "hugs"\n    """\n    ### BEGIN SOLUTION\n    text = ""\n    for number in ids:\n        if number in (0, 2, 3, 4):\n            continue\n        piece = vocab[number]\n        text += piece[2:] if piece.startswith("##") else " " + piece\n    return text.strip()\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "stops_at_the_first_sep",
+        "stops at the first [SEP]: the second text of a pair is lost",
+        "cut-off",
+        "decode-text",
+        {
+            "ids-to-text": 'def decode(ids, vocab):\n    """Read ids as text.\n\n    ids:   list of ints; the first piece that is not left out begins a word\n    vocab: list of pieces\n    returns a string, without spaces at its ends\n\n    Example: [1, 3, 4, 0], vocab ["[PAD]", "[CLS]", "[SEP]", "hug", "##s"] -> "hugs"\n    """\n    ### BEGIN SOLUTION\n    text = ""\n    for number in ids:\n        piece = vocab[number]\n        if piece == "[SEP]":\n            break\n        if piece.startswith("##"):\n            text += piece[2:]\n        elif piece not in ("[PAD]", "[CLS]", "[MASK]"):\n            text += " " + piece\n    return text.strip()\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "glued_before_specials_go",
+        "glues first and takes the special tokens out afterwards: in hug [MASK] ##s the ##s hangs on [MASK], and hug s comes out, not hugs",
+        "legal input",
+        "decode-text",
+        {
+            "ids-to-text": 'def decode(ids, vocab):\n    """Read ids as text.\n\n    ids:   list of ints; the first piece that is not left out begins a word\n    vocab: list of pieces\n    returns a string, without spaces at its ends\n\n    Example: [1, 3, 4, 0], vocab ["[PAD]", "[CLS]", "[SEP]", "hug", "##s"] -> "hugs"\n    """\n    ### BEGIN SOLUTION\n    text = " ".join(vocab[number] for number in ids).replace(" ##", "")\n    for special in ("[PAD]", "[CLS]", "[SEP]", "[MASK]"):\n        text = text.replace(special, "")\n    return " ".join(text.split())\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "padding_popped_from_the_list",
+        "takes the padding off the end of the caller's list of ids",
+        "state",
+        "decode-text",
+        {
+            "ids-to-text": (
+                '    text = ""\n',
+                '    while ids and vocab[ids[-1]] == "[PAD]":\n        ids.pop()\n    text = ""\n',
+            )
+        },
+    ),
+    Fresh(
+        "all_brackets_are_special",
+        "leaves out every piece in brackets but [UNK]: [unused1] or [E1] are lost, too",
+        "legal input",
+        "decode-text",
+        {
+            "ids-to-text": (
+                'elif piece not in ("[PAD]", "[CLS]", "[SEP]", "[MASK]"):',
+                'elif piece == "[UNK]" or not (piece.startswith("[") and piece.endswith("]")):',
+            )
+        },
+    ),
+    Fresh(
+        "check_any_error_will_do",
+        "takes any exception for a too long word, so an IndexError passes for the ValueError",
+        "legal input",
+        "check-refuses",
+        {"own-check": ("except ValueError:", "except Exception:")},
+    ),
+    Fresh(
+        "check_list_may_be_changed",
+        "does not look whether the list is as it was",
+        "state",
+        "check-refuses",
+        {
+            "own-check": (
+                '        assert pieces == text.split(), "the list is changed"\n',
+                "",
+            )
+        },
+    ),
+    Fresh(
+        "check_few_windows_only",
+        "has no input with hundreds of windows, so a recursion without a floor or a loop with a limit passes",
+        "cut-off",
+        "check-refuses",
+        {
+            "own-check": (
+                '        ("a " * 300, 3, 2, [(n, n + 3) for n in range(298)]),\n',
+                "",
+            )
+        },
+    ),
+    Fresh(
+        "check_too_long_word_first_only",
+        "tries too long words only at the start of the list, so an implementation that looks at the first word alone passes",
+        "hard-wired",
+        "check-refuses",
+        {
+            "own-check": (
+                '((words, 2), ("a ##b", 1), ("##a ##b c", 1), ("a b ##c ##d e", 2))',
+                '(("a ##b", 1), ("##a ##b c", 1))',
+            )
+        },
+    ),
+]
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "train_with_ordered_dict_as_set",
+        "the vocabulary is a dict's keys, and only words that have the pair are cut anew",
+        {
+            "train": 'def train(counts, vocab_size, specials=SPECIALS, min_frequency=1, score=pair_scores):\n    """Learn a vocabulary.\n\n    counts: dict, word -> how often it occurs in the corpus; it stays as it is\n    score:  function (piece_counts, pair_counts) -> dict (left, right) -> number\n    returns (vocab, merges): a list of strings without duplicates, and a list of pairs (left, right) in the order in\n            which they were merged\n    raises  ValueError if vocab_size has no room for the special tokens and the first pieces\n\n    Example: {"hug": 10, "pug": 5}, vocab_size 7, specials ("[UNK]",) ->\n    (["[UNK]", "##g", "##u", "h", "p", "##ug", "hug"], [("##u", "##g"), ("h", "##ug")])\n    """\n    ### BEGIN SOLUTION\n    known = dict.fromkeys(specials)\n    cuts = {}\n    for word in counts:\n        cuts[word] = first_pieces(word)\n    for piece in sorted(set(itertools.chain.from_iterable(cuts.values()))):\n        known.setdefault(piece)\n    if vocab_size < len(known):\n        raise ValueError(f"{len(known)} special tokens and first pieces, but vocab_size is {vocab_size}")\n    history = []\n    while len(known) != vocab_size:\n        singles, neighbours = count_pieces(cuts, counts)\n        allowed = {}\n        for candidate, value in score(singles, neighbours).items():\n            if not neighbours[candidate] < min_frequency:\n                allowed[candidate] = value\n        if len(allowed) == 0:\n            break\n        chosen = best_pair(allowed, neighbours)\n        for word in counts:\n            if chosen in itertools.pairwise(cuts[word]):\n                cuts[word] = merge_pair(cuts[word], chosen)\n        history.append(chosen)\n        known.setdefault(join(*chosen))\n    return list(known), history\n    ### END SOLUTION'
+        },
+    ),
+    RightAnswer(
+        "encode_by_shrinking_the_rest",
+        "the word is eaten from the front with next(); places come from itertools.accumulate, [UNK] apart",
+        {
+            "word": 'def encode_word(word, vocab, max_length=100, mark="##"):\n    """Cut a word into pieces, the longest first.\n\n    word:  a string of at least one character\n    vocab: set of pieces; it may be empty\n    mark:  what stands in front of pieces that do not begin a word\n    returns a list of pieces, or ["[UNK]"]\n\n    Example: "hugs" with {"h", "hu", "hug", "##s", "##gs"} -> ["hug", "##s"]\n    """\n    ### BEGIN SOLUTION\n    if max_length < len(word):\n        return ["[UNK]"]\n    found, rest, front = [], word, ""\n    while rest:\n        sizes = range(len(rest), 0, -1)\n        size = next((n for n in sizes if front + rest[:n] in vocab), None)\n        if size is None:\n            return ["[UNK]"]\n        found.append(front + rest[:size])\n        rest, front = rest[size:], mark\n    return found\n    ### END SOLUTION',
+            "text": 'def encode(text, vocab, max_length=100, mark="##"):\n    """Cut a text into pieces, each with its place in the text.\n\n    vocab, max_length, mark: as in encode_word\n    returns a list of tuples (piece, start, end)\n\n    Example: "A hug" with {"a", "hu", "##g"} -> [("a", 0, 1), ("hu", 2, 4), ("##g", 4, 5)];\n             with {"a", "hu", "@@g"} and mark "@@" -> [("a", 0, 1), ("hu", 2, 4), ("@@g", 4, 5)]\n    """\n    ### BEGIN SOLUTION\n    result = []\n    for word, spans in split_words(text):\n        pieces = encode_word(word, vocab, max_length=max_length, mark=mark)\n        if pieces == ["[UNK]"]:\n            result.append(("[UNK]", spans[0][0], spans[-1][1]))\n            continue\n        sizes = [len(piece) - len(mark) * (number > 0) for number, piece in enumerate(pieces)]\n        for piece, size, behind in zip(pieces, sizes, itertools.accumulate(sizes)):\n            result.append((piece, spans[behind - size][0], spans[behind - 1][1]))\n    return result\n    ### END SOLUTION',
+        },
+    ),
+    RightAnswer(
+        "plain_dicts_and_filters",
+        "counts with zip and dict.get, divides Fractions twice, chooses in three passes, merges with a flag over zip_longest",
+        {
+            "count": 'def count_pieces(splits, counts, least=1):\n    """Count pieces, and pairs of neighbours, in a corpus.\n\n    splits: dict, word -> list of its pieces as they stand now\n    counts: dict, word -> how often the word occurs in the corpus\n    least:  how often a word must occur to be counted\n    returns (piece_counts, pair_counts): dict piece -> int, and dict (left, right) -> int\n\n    Example: splits {"so": ["s", "##o"], "sos": ["s", "##o", "##s"]}, counts {"so": 3, "sos": 2} ->\n    ({"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2});\n    with least 3 -> ({"s": 3, "##o": 3}, {("s", "##o"): 3})\n    """\n    ### BEGIN SOLUTION\n    singles, neighbours = {}, {}\n    for word in splits:\n        times = counts[word]\n        if times >= least:\n            for piece in splits[word]:\n                singles[piece] = singles.get(piece, 0) + times\n            for pair in zip(splits[word], splits[word][1:]):\n                neighbours[pair] = neighbours.get(pair, 0) + times\n    return singles, neighbours\n    ### END SOLUTION',
+            "score": 'def pair_scores(piece_counts, pair_counts, discount=0):\n    """Score each pair of neighbours.\n\n    piece_counts, pair_counts: as count_pieces returns them\n    discount: an int; a score may be below 0\n    returns dict (left, right) -> Fraction\n\n    Example: {"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2} ->\n    {("s", "##o"): Fraction(1, 5), ("##o", "##s"): Fraction(1, 5)};\n    with discount 2 -> {("s", "##o"): Fraction(3, 25), ("##o", "##s"): Fraction(0, 1)}\n    """\n    ### BEGIN SOLUTION\n    table = {}\n    for pair in pair_counts:\n        left, right = pair\n        table[pair] = Fraction(pair_counts[pair] - discount) / piece_counts[left] / piece_counts[right]\n    return table\n    ### END SOLUTION',
+            "best": 'def best_pair(scores, pair_counts):\n    """Choose the pair to merge.\n\n    scores:      dict (left, right) -> number, a Fraction if it is from pair_scores; at least one pair\n    pair_counts: dict (left, right) -> int; it has all the pairs of scores, and maybe more\n    returns the pair (left, right)\n\n    Example: scores {("b", "##u"): Fraction(1, 9), ("p", "##u"): Fraction(1, 9)},\n    pair_counts {("b", "##u"): 4, ("p", "##u"): 17} -> ("p", "##u")\n    """\n    ### BEGIN SOLUTION\n    top = max(scores.values())\n    tied = [pair for pair in scores if scores[pair] == top]\n    most = max(pair_counts[pair] for pair in tied)\n    return min(pair for pair in tied if pair_counts[pair] == most)\n    ### END SOLUTION',
+            "merge": 'def join(left, right, mark="##"):\n    """The piece that two neighbours make; right begins with the mark.\n\n    Example: "hu", "##gs" -> "hugs";  "##g", "##s" -> "##gs";  "@g", "@s", mark "@" -> "@gs"\n    """\n    ### BEGIN SOLUTION\n    return left + right[len(mark) :]\n    ### END SOLUTION\n\n\ndef merge_pair(pieces, pair, mark="##"):\n    """Make one piece of each occurrence of a pair in a word, from left to right.\n\n    pieces: list of the pieces of one word; it stays as it is\n    pair:   (left, right);  mark: that of the pieces\n    returns a new list\n\n    Example: ["h", "##u", "##g", "##s"], ("##g", "##s") -> ["h", "##u", "##gs"]\n    """\n    ### BEGIN SOLUTION\n    left, right = pair\n    merged, used = [], False\n    for here, after in itertools.zip_longest(pieces, pieces[1:]):\n        if used:\n            used = False\n        elif here == left and after == right:\n            merged.append(join(left, right, mark=mark))\n            used = True\n        else:\n            merged.append(here)\n    return merged\n    ### END SOLUTION',
+        },
+    ),
+    RightAnswer(
+        "check_with_an_own_implementation",
+        "check_windows compares with an implementation of its own on drawn texts; decode collects words in a list; first_pieces enumerates",
+        {
+            "first-pieces": 'def first_pieces(word, mark="##"):\n    """Cut a word into characters, all but the first with the mark in front.\n\n    word, mark: strings of at least one character\n    returns a list of strings\n\n    Example: "hugs" -> ["h", "##u", "##g", "##s"]; with mark "_" -> ["h", "_u", "_g", "_s"]\n    """\n    ### BEGIN SOLUTION\n    pieces = []\n    for place, character in enumerate(word):\n        pieces.append(mark + character if place else character)\n    return pieces\n    ### END SOLUTION',
+            "ids-to-text": 'def decode(ids, vocab):\n    """Read ids as text.\n\n    ids:   list of ints; the first piece that is not left out begins a word\n    vocab: list of pieces\n    returns a string, without spaces at its ends\n\n    Example: [1, 3, 4, 0], vocab ["[PAD]", "[CLS]", "[SEP]", "hug", "##s"] -> "hugs"\n    """\n    ### BEGIN SOLUTION\n    silent = {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}\n    words = []\n    for piece in map(vocab.__getitem__, ids):\n        if piece in silent:\n            continue\n        if piece.startswith("##") and words:\n            words[-1] += piece.removeprefix("##")\n        else:\n            words.append(piece)\n    return " ".join(words)\n    ### END SOLUTION',
+            "own-check": 'def check_windows(implementation):\n    """Raise an error if an implementation of `windows` is wrong; return nothing if it is right."""\n    ### BEGIN SOLUTION\n    import random\n\n    def mine(pieces, room, overlap):\n        # where words begin, and the end; None if a word is too long\n        bounds = [n for n, piece in enumerate(pieces) if n == 0 or not piece.startswith("##")]\n        bounds.append(len(pieces))\n        if any(end - start > room for start, end in itertools.pairwise(bounds)):\n            return None\n        last, answer, first = len(bounds) - 1, [], 0\n        while first < last:\n            behind = first + 1\n            while behind < last and bounds[behind + 1] - bounds[first] <= room:\n                behind += 1\n            answer.append((bounds[first], bounds[behind]))\n            if behind == last:\n                break\n            first = behind\n            while (\n                bounds[behind] - bounds[first - 1] <= overlap\n                and bounds[behind + 1] - bounds[first - 1] <= room\n            ):\n                first -= 1\n        return answer\n\n    cases = [\n        ([], 1, 0),\n        ([], 4, 3),\n        (["##a"], 1, 0),\n        (["a", "##b"], 1, 0),\n        (["##a", "##b", "c"], 1, 0),\n        (["a", "b", "##c", "##d"], 2, 1),\n        (["a", "b", "##c", "##d", "e"], 2, 0),\n        ("##x ##y # #z x## ## x##".split(), 2, 1),\n        ("##x ##y # #z x## ## x##".split(), 3, 2),\n        ("a b c d ##e g".split(), 4, 3),\n        ("a b ##c d e".split(), 4, 3),\n        ("a b ##c d e ##f ##g".split(), 5, 3),\n        (["a"] * 900, 3, 2),\n        (["a", "##b"] * 300, 5, 2),\n        (["a", "b", "##c"] * 300, 512, 128),\n    ]\n    draw = random.Random(4)\n    kinds = ["a", "b", "c", "a", "##d", "##e", "##", "f##", "#", "#g"]\n    for _ in range(20):\n        pieces = draw.choices(kinds, k=draw.randint(1, 16))\n        for _ in range(8):\n            room = draw.randint(1, 8)\n            cases.append((pieces, room, draw.randrange(room)))\n    for pieces, room, overlap in cases + cases[6:12]:\n        wanted, given = mine(pieces, room, overlap), list(pieces)\n        try:\n            got = implementation(given, room, overlap)\n        except ValueError:\n            assert wanted is None, f"{pieces}, {room}, {overlap}: no word is too long"\n        else:\n            assert wanted is not None, f"{pieces}, {room}: a word is too long"\n            assert got == wanted, f"{pieces}, {room}, {overlap}: {got}, not {wanted}"\n        assert given == pieces, "the list is changed"\n    ### END SOLUTION',
         },
     ),
 ]
