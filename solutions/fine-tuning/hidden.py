@@ -217,14 +217,6 @@ def mix_cases(draw: Draw, spread: float = 1.0, words: str = "") -> Iterator[Case
             yield Case(f"{len(left_out)} of {count} states left out in {name}{words}", args)
 
 
-def slope_cases(draw: Draw) -> Iterator[Case]:
-    """Not of one state: its weight's gradient is 0, and rounding is all that is left."""
-    for case in mix_cases(draw):
-        states, left_out = case.args[2], case.args[3:]
-        if len(states) - sum(map(len, left_out)) > 1:
-            yield case
-
-
 def mix_edges(draw: Draw) -> Iterator[Case]:
     yield from mix_cases(draw)
     yield from mix_cases(draw, 1e-4, " and weights that differ little")
@@ -244,7 +236,7 @@ def mix_edges(draw: Draw) -> Iterator[Case]:
 
 Comparison("layer_mix", mix_edges, (LayerMix,), ("the mix",), "LayerMix", use=mixed)
 SLOPES = ("the gradient of the states", "the gradient of scale", "the gradient of weights")
-Comparison("layer_mix_learned", slope_cases, (LayerMix,), SLOPES, "LayerMix", use=mix_learned)
+Comparison("layer_mix_learned", mix_cases, (LayerMix,), SLOPES, "LayerMix", use=mix_learned)
 
 # ---- Part 3: features of texts
 

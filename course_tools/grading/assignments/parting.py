@@ -123,8 +123,11 @@ def _differ(
             for number, words in enumerate(one.outputs)
         ]
     found = {}
+    slopes = [values[1] for words, values in all_of if "gradient" in words]
+    beside = _beside(tolerance, slopes)
     for words, (mine, *theirs) in all_of:
-        said = [_apart_from(words, mine, w, tolerance, one) for w in theirs]
+        near = beside if "gradient" in words else tolerance
+        said = [_apart_from(words, mine, w, near, one) for w in theirs]
         if all(said):
             found[words] = said[0]
     if not found and got["devices"] not in ([], [device], [f"{device}:0"]):
@@ -171,15 +174,20 @@ def _apart_from(
     if got[0] == "float":
         return _numbers(what, got[1:], wanted[1:], tolerance, one.exact_zeros)
     if got[0] in ("list", "tuple") and len(got[1]) == len(wanted[1]):
-        if one.use:  # a gradient that must be 0 is small beside the others
-            rows = [part[3] for part in wanted[1] if part[0] == "tensor"]
-            sizes = [abs(number) for row in rows for number in row]
-            largest = max([tolerance[1], *filter(math.isfinite, sizes)])
-            tolerance = tolerance[0], largest
+        if one.use:
+            tolerance = _beside(tolerance, wanted[1])
         pairs = zip(got[1], wanted[1], strict=True)
         said = (_apart_from(f"a part of {what}", *p, tolerance, one) for p in pairs)
         return next((words for words in said if words), "")
     return "" if got == wanted else f"{what} is wrong"
+
+
+def _beside(tolerance: tuple[float, float], values: list[Any]) -> tuple[float, float]:
+    """The tolerance of gradients: what must be 0 is small beside the largest of all."""
+    inside = [part for one in values if one[0] in ("list", "tuple") for part in one[1]]
+    rows = [part[3] for part in [*values, *inside] if part[0] == "tensor"]
+    sizes = [abs(number) for row in rows for number in row]
+    return tolerance[0], max([tolerance[1], *filter(math.isfinite, sizes)])
 
 
 def _numbers(

@@ -194,6 +194,31 @@ Comparison(
         exec(cell, names)  # noqa: S102
 
 
+def test_a_gradient_that_must_be_0_may_be_as_far_from_it_as_the_largest_is_rounded(
+    tmp_path,
+):
+    """One weight's softmax is 1: by hand, its gradient is what rounding leaves."""
+    own = """
+def soft(w): return w.softmax(0)
+def use(soft, w, scale, x):
+    with torch.enable_grad():
+        w, scale = (one.clone().requires_grad_() for one in (w, scale))
+        return torch.autograd.grad((scale * soft(w) * x).sum(), (scale, w))
+def cases(draw):
+    for _ in range(20):
+        yield Case("a weight", (draw.normal(1), draw.normal(), 1e3 * draw.normal(7)))
+Comparison(
+    "soft", cases, (soft,), ("the gradient of scale", "the gradient of w"), use=use
+)
+"""
+    (tmp_path / "hidden.py").write_text(HIDDEN + own, encoding="utf-8")
+    cell = with_comparisons("# {compare:soft}", tmp_path / "small.py")
+    answer = "def soft(w): return w.exp() / w.exp().sum()"
+    assert refusal(cell, answer) == ""
+    words = refusal(cell, answer + ".detach()")
+    assert words == "With a weight, the gradient of w is wrong."
+
+
 @for_each("part", [(1, 2), type("Lie", (float,), {"__eq__": lambda *_: True})(1), {1}])
 def test_what_could_answer_for_itself_is_not_compared(part):
     rows = [{"result": ["returned", ["tensor", "float64", [2], [0.5, None]]]}]
