@@ -221,26 +221,10 @@ check_close(
     "Mend LayerNorm in Assignment 2: the mean is not taken away.",
 )
 ### BEGIN HIDDEN TESTS
-(scores,) = normal(3, (2, 5, 7))
-mask = torch.rand((5, 7), generator=torch.Generator().manual_seed(3)).to(scores.device) < 0.6
-mask[:, 2] = True
-check_close(
-    masked_softmax(scores, mask),
-    torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1),
-    "masked_softmax of scores [2, 5, 7]",
-    "Mend masked_softmax in Assignment 1.",
-)
-(hidden, gain, offset) = normal(4, (3, 5, 6), (6,), (6,))
-norm = LayerNorm(6, eps=1e-12).to(device, hidden.dtype)
-with torch.no_grad():
-    norm.gain.copy_(gain)
-    norm.offset.copy_(offset)
-check_close(
-    norm(hidden).detach(),
-    torch.nn.functional.layer_norm(hidden, (6,), gain, offset, 1e-12),
-    "LayerNorm of hidden states [3, 5, 6]",
-    "Mend LayerNorm in Assignment 2.",
-)
+# {compare:attention/masked_softmax}
+# {compare:attention/masked_softmax_edges}
+# {compare:transformer/LayerNorm}
+# {compare:transformer/equal_features}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -277,12 +261,10 @@ check_same(
     "Mend encode_word in Assignment 3.",
 )
 ### BEGIN HIDDEN TESTS
-check_same(
-    encode("Zoé: returnx re", SYLLABLES),
-    [("[UNK]", 0, 3), ("[UNK]", 3, 4), ("[UNK]", 5, 12), ("re", 13, 15)],
-    "The pieces of 'Zoé: returnx re', with their places",
-    "Mend encode_word or encode in Assignment 3.",
-)
+# {compare:wordpiece/encode_word_longest}
+# {compare:wordpiece/encode_word_unknown}
+# {compare:wordpiece/offsets_spans}
+# {compare:wordpiece/offsets_unicode}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -345,6 +327,11 @@ def run_published(sizes, tensors, batch):
 
 
 # {compare:run_published}
+# {compare:bert/pair_input}
+# {compare:bert/pair_truncate}
+# {compare:bert/make_batch}
+# {compare:bert/model_wiring}
+# {compare:bert/loading_places}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -384,55 +371,12 @@ assert (labels == IGNORE).all(dim=1).any(), (
     "with probability `rate`, so of some texts none is."
 )
 ### BEGIN HIDDEN TESTS
-kinds = {
-    "hidden": (masked[asked] == 4, 0.8),
-    "swapped": ((masked[asked] != 4) & (masked[asked] != before[asked]), 0.1),
-    "kept": (masked[asked] == before[asked], 0.1),
-}
-for kind, (found, share) in kinds.items():
-    assert abs(found.double().mean().item() - share) < 0.06, (
-        f"Of what mask_tokens asks for, {found.double().mean().item():.2f} is {kind}; it must be about {share}."
-    )
-assert torch.equal(masked[~asked], before[~asked]), (
-    "mask_tokens changes what it does not ask for."
-)
-scattered = (0, 7, 12, 21, 39)
-masked, labels = mask_tokens(
-    before, scattered, 39, 40, torch.Generator().manual_seed(7), rate=0.4
-)
-swapped = masked[(masked != before) & (masked != 39)]
-assert not {*swapped.tolist()} & {*scattered}, (
-    "mask_tokens swaps special tokens in. Mend it in Assignment 5: only ordinary ones are drawn."
-)
-chosen = set(before[labels != IGNORE].tolist())
-assert 2 in chosen and not chosen & {*scattered}, (
-    "mask_tokens must take the ids that it is given as special for special. Mend it in Assignment 5."
-)
-(hidden,) = normal(8, (2, 3, 4))
-logits, true = masked_logits(
-    lambda rows: rows * 2,
-    hidden.clone().requires_grad_(),
-    tensor([[9, -100, 8], [-100, 7, -100]], torch.int64),
-)
-check_close(
-    logits,
-    2 * torch.stack([hidden[0, 0], hidden[0, 2], hidden[1, 1]]),
-    "masked_logits of three positions",
-    "Mend masked_logits in Assignment 5.",
-)
-check_same(true.tolist(), [9, 8, 7], "The labels of masked_logits", "Mend it in Assignment 5.")
-assert logits.requires_grad, (
-    "No gradient reaches the states through masked_logits. Mend it in Assignment 5."
-)
-check_close(
-    masked_loss(
-        tensor([[[0.0, 0.0, 3.0], [9.0, 9.0, 9.0], [0.0, 300.0, 0.0]]]),
-        tensor([[1, -100, 2]], torch.int64),
-    ),
-    tensor((math.log(2 + math.exp(3.0)) + 300) / 2),
-    "masked_loss of two positions",
-    "Mend masked_loss in Assignment 5.",
-)
+# {compare:pretraining/choice}
+# {compare:pretraining/holes}
+# {compare:pretraining/fates}
+# {compare:pretraining/calls}
+# {compare:pretraining/masked_logits}
+# {compare:pretraining/masked_loss}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -483,33 +427,9 @@ check_same(
     "Mend search in Assignment 7.",
 )
 ### BEGIN HIDDEN TESTS
-(hidden,) = normal(9, (2, 4, 3))
-check_close(
-    mean_pool(
-        hidden,
-        tensor([[2, 9, 8, 3], [2, 7, 3, 0]], torch.int64),
-        tensor([[1, 1, 1, 1], [1, 1, 1, 0]], torch.bool),
-        (0, 2, 3),
-    ),
-    torch.stack([hidden[0, 1:3].mean(dim=0), hidden[1, 1]]),
-    "mean_pool of two texts",
-    "Mend mean_pool in Assignment 6.",
-)
-queries, collection = normal(10, (2, 5), (7, 5))
-scores, indices = search(queries, collection, 3, 2)
-expected = torch.nn.functional.cosine_similarity(queries[:, None], collection[None], dim=-1)
-expected, places = expected.topk(3, dim=1)
-check_close(
-    scores, expected, "The scores of search in blocks of 2", "Mend search in Assignment 7."
-)
-rows = tensor([[3.0, 4.0], [1.0, 0.0], [6.0, 8.0], [2.0, 0.0]])
-_, equal = search(tensor([[2.0, 0.0]]), rows, 4, 2)
-check_same(
-    indices.tolist() + equal.tolist(),
-    [*places.tolist(), [1, 3, 0, 2]],
-    "The indices of search in blocks of 2, and of vectors that are equally near",
-    "Mend it in Assignment 7.",
-)
+# {compare:fine-tuning/cosines}
+# {compare:fine-tuning/mean_pool}
+# {compare:sentence-bert/search}
 ### END HIDDEN TESTS
 
 # %% [markdown]

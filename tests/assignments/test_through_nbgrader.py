@@ -19,6 +19,7 @@ import pytest
 from known_answers import run_known
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
+from stock import compare_only
 from whole import WHOLE
 
 from course_tools.grading.assignments.mutants import change, load_cases
@@ -125,6 +126,8 @@ def grade(name: str, course: Path) -> Graded:
     # the capstone is made of parts of the others
     for needed in (name, *others(source)):
         copy_idle(needed, ROOT, course)
+    if others(source):  # its parts are compared where they come from
+        compare_only(course / "solutions" / name / f"{name}.py", "fill_mask")
     released = release(name, course)
     changes = {
         case.name: case.changes for cases in load_cases(name, ROOT) for case in cases

@@ -5,7 +5,8 @@ becomes code that carries the text of
 :mod:`course_tools.grading.assignments.comparing`, of
 :mod:`course_tools.grading.assignments.parting` and of ``solutions/<name>/hidden.py``,
 so that it runs wherever the notebook does. ``# {compare:function as wrong}`` refuses
-nothing: it lets ``wrong`` be what is wrong, by output.
+nothing: it lets ``wrong`` be what is wrong, by output. ``# {compare:bert/function}``
+takes what another assignment compares, of which this one has a part.
 """
 
 import base64
@@ -18,7 +19,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-LINE = re.compile(r"^# \{compare:(\w+)(?: as (\w+))?\}$", re.MULTILINE)
+LINE = re.compile(
+    r"^# \{compare:(?:(?P<other>[\w-]+)/)?(?P<label>\w+)(?: as (?P<wrong>\w+))?\}$",
+    re.MULTILINE,
+)
 OWN_IMPORT = re.compile(
     r"^from course_tools\.[\w.]+\.comparing import (?:\([^)]*\)|.*)$", re.MULTILINE
 )
@@ -67,18 +71,13 @@ def with_comparisons(source: str, path: Path) -> str:
     """Put code in the place of the lines of a cell that ask for comparisons."""
     if not LINE.search(source):
         return source
-    halves = [Path(__file__).with_name(name) for name in ("comparing.py", "parting.py")]
-    files = [*halves, path.with_name("hidden.py")]
-    own = "\n\n".join(file.read_text(encoding="utf-8") for file in files)
-    text = OWN_IMPORT.sub("", own)
-    packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-
     secret = secret_of(path.parents[2])  # the folder of solutions/NAME/NAME.py
 
     def code(found: re.Match[str]) -> str:
-        function, wrong = found[1], found[2]
+        function, wrong = found["label"], found["wrong"]
+        place = path.parents[1] / (found["other"] or path.parent.name)
         return CODE.format(
-            packed=packed,
+            packed=_packed(place / "hidden.py"),
             assigned=f"{wrong} = " if wrong else "",
             verb="complaints" if wrong else "compare",
             function=function,
@@ -86,6 +85,14 @@ def with_comparisons(source: str, path: Path) -> str:
         )
 
     return LINE.sub(code, source)
+
+
+def _packed(hidden: Path) -> str:
+    """The text of an assignment's comparisons, as it stands in a notebook."""
+    halves = [Path(__file__).with_name(name) for name in ("comparing.py", "parting.py")]
+    own = "\n\n".join(file.read_text(encoding="utf-8") for file in [*halves, hidden])
+    text = OWN_IMPORT.sub("", own)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def compares(source: str) -> bool:
