@@ -19,8 +19,8 @@ def site():
 
 @pytest.fixture
 def from_disk(one_page):
-    """Where the page of a module is, whose `one_page` builds it. From a server may come
-    more than from a disk; `test_browser.py` opens the site from both."""
+    """Where the page of a module is, whose `one_page` builds it. A browser allows less
+    from a disk than from a server; `test_browser.py` opens the site from both."""
     root, name = one_page
     with address_of(root, "file") as found:
         return f"{found}/{name}"

@@ -184,10 +184,9 @@ def cases_key(name: str, root: Path = Path()) -> str:
     parts = others(parse_source(solutions / name / f"{name}.py"))
     files = [
         *(solutions / part / f"{part}.py" for part in (name, *parts)),
-        *(path for part in parts for path in (solutions / part).glob("hidden.py")),
         root / "tests" / "assignments" / "mutants" / f"{name}.py",
         *sorted((solutions / name).glob("*.safetensors")),
-        *(solutions / name).glob("hidden.py"),
+        *(p for part in (name, *parts) for p in (solutions / part).glob("hidden.py")),
         *(solutions / name).glob("checks.py"),
     ]
     state = hashlib.sha256(b"\0".join(path.read_bytes() for path in files))

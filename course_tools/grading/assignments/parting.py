@@ -124,7 +124,8 @@ def _differ(
         ]
     found = {}
     slopes = [values[1] for words, values in all_of if "gradient" in words]
-    beside = _beside(tolerance, slopes)
+    groups = [one[1] if one[0] in ("list", "tuple") else [one] for one in slopes]
+    beside = _beside(tolerance, [part for group in groups for part in group])
     for words, (mine, *theirs) in all_of:
         near = beside if "gradient" in words else tolerance
         said = [_apart_from(words, mine, w, near, one) for w in theirs]
@@ -184,8 +185,7 @@ def _apart_from(
 
 def _beside(tolerance: tuple[float, float], values: list[Any]) -> tuple[float, float]:
     """The tolerance of gradients: what must be 0 is small beside the largest of all."""
-    inside = [part for one in values if one[0] in ("list", "tuple") for part in one[1]]
-    rows = [part[3] for part in [*values, *inside] if part[0] == "tensor"]
+    rows = [part[3] for part in values if part[0] == "tensor"]
     sizes = [abs(number) for row in rows for number in row]
     return tolerance[0], max([tolerance[1], *filter(math.isfinite, sizes)])
 

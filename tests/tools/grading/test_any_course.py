@@ -143,7 +143,7 @@ def test_who_empties_all_later_cells_gets_the_tests_that_were_named_and_no_other
             assert marks[f"{notebook}/{test}"] == due
 
 
-#: What a course is changes nothing in how one of the others is stopped.
+#: One of each kind: the others are stopped in the same way, whatever the course.
 ATTACKS = [path for path in ALL_ATTACKS if path.stem in QUICK]
 
 
