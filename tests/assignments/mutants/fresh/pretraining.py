@@ -1,6 +1,6 @@
 """Fresh wrong and right answers to the assignment on pre-training, written from the text that students read."""
 
-from fresh import fresh
+from fresh import Fresh, fresh
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
@@ -980,6 +980,431 @@ def evaluate(model, batch):
     pairs = -pair_logits.log_softmax(1).gather(1, next_sentence_labels.view(-1, 1))
     return torch.add(masked_loss(token_logits, labels), pairs.mean())
 """,
+        },
+    ),
+]
+
+# Written on 28 November 2026, from the task's text alone, too.
+MUTANTS += [
+    Fresh(
+        "shift_past_unsorted_specials",
+        "draws a rank and shifts it past each special id in the order given, which is right only if special_ids is sorted",
+        "legal input",
+        "masking-fates",
+        {
+            "mask": (
+                "    ordinary = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n    drawn = ordinary[torch.randint(len(ordinary), input_ids.shape, generator=generator)]\n",
+                "    drawn = torch.randint(vocab_size - len(special_ids), input_ids.shape, generator=generator)\n    for special_id in special_ids:\n        drawn = drawn + (drawn >= special_id).long()\n",
+            )
+        },
+    ),
+    Fresh(
+        "random_token_never_the_true_one",
+        "the random token is drawn from the ordinary ids other than the true one, which shows in a small vocabulary",
+        "chance",
+        "masking-fates",
+        {
+            "mask": (
+                "    drawn = ordinary[torch.randint(len(ordinary), input_ids.shape, generator=generator)]\n",
+                "    place = torch.searchsorted(ordinary, input_ids)\n    step = torch.randint(1, max(len(ordinary), 2), input_ids.shape, generator=generator)\n    drawn = ordinary[(place + step) % len(ordinary)]  # another token\n",
+            )
+        },
+    ),
+    Fresh(
+        "random_token_from_the_batch",
+        "random tokens are drawn from the ordinary ids that occur in the batch, not from the vocabulary",
+        "leak",
+        "masking-fates",
+        {
+            "mask": (
+                "    ordinary = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n",
+                "    ordinary = input_ids[~special].unique()\n",
+            )
+        },
+    ),
+    Fresh(
+        "at_least_one_hole_per_row",
+        "a row in which nothing is chosen gets its first ordinary token chosen, so short rows (or rate 0) have too many holes",
+        "chance",
+        "masking-choice",
+        {
+            "mask": (
+                "    chosen = (torch.rand(input_ids.shape, generator=generator) < rate) & ~special\n",
+                "    chosen = (torch.rand(input_ids.shape, generator=generator) < rate) & ~special\n    lonely = ~chosen.any(dim=1, keepdim=True)\n    first = ~special & ((~special).cumsum(dim=1) == 1)\n    chosen = chosen | (lonely & first)\n",
+            )
+        },
+    ),
+    Fresh(
+        "ordinary_ids_kept_by_vocab_size",
+        "the table of ordinary ids is kept between calls by vocab_size alone, so other special_ids are ignored later",
+        "state",
+        "masking-fates",
+        {
+            "mask": (
+                "    ordinary = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n",
+                '    known = mask_tokens.__dict__.setdefault("known", {})\n    if vocab_size not in known:\n        known[vocab_size] = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n    ordinary = known[vocab_size]\n',
+            )
+        },
+    ),
+    Fresh(
+        "random_tokens_from_initial_seed",
+        "random tokens come from a generator of its own, seeded with generator.initial_seed(): the same ones in every epoch",
+        "state",
+        "masking-draws",
+        {
+            "mask": (
+                "    drawn = ordinary[torch.randint(len(ordinary), input_ids.shape, generator=generator)]\n",
+                "    second = torch.Generator().manual_seed(generator.initial_seed() + 1)\n    drawn = ordinary[torch.randint(len(ordinary), input_ids.shape, generator=second)]\n",
+            )
+        },
+    ),
+    Fresh(
+        "long_sentence_cut_in_place",
+        "a sentence that is too long is cut in the caller's document",
+        "state",
+        "pairs-fill",
+        {
+            "fill": (
+                "            segments.append(sentence[:most])\n",
+                "            del sentence[most:]\n            segments.append(sentence[:])\n",
+            )
+        },
+    ),
+    Fresh(
+        "last_sentence_known_by_value",
+        "the end is recognised by sentence == document[-1], so an equal sentence earlier closes its segment, too",
+        "legal input",
+        "pairs-fill",
+        {
+            "fill": "def fill_segments(document, most):\n    segments, present = [], []\n    for sentence in document:\n        if present and len(present) + len(sentence) > most:\n            segments.append(present)\n            present = []\n        present = present + sentence[:most]\n        if sentence == document[-1]:  # nothing follows\n            segments.append(present)\n            present = []\n    return segments\n"
+        },
+    ),
+    Fresh(
+        "first_segment_with_room",
+        "a sentence goes into the first segment that still has room, not only into the present one",
+        "legal input",
+        "pairs-fill",
+        {
+            "fill": "def fill_segments(document, most):\n    segments = []\n    for sentence in document:\n        sentence = sentence[:most]\n        for place, segment in enumerate(segments):\n            if len(segment) + len(sentence) <= most:\n                segments[place] = segment + sentence\n                break\n        else:\n            segments.append(sentence)\n    return segments\n"
+        },
+    ),
+    Fresh(
+        "others_are_those_that_differ",
+        "other documents are found by d != document, so a document with the same text is never drawn (and none is left if all are equal)",
+        "legal input",
+        "pairs-chance",
+        {
+            "next": (
+                "                other = random.randrange(len(documents) - 1)\n                second = random.choice(documents[other + (other >= number)])\n",
+                "                others = [other for other in documents if other != document]\n                second = random.choice(random.choice(others))\n",
+            )
+        },
+    ),
+    Fresh(
+        "label_by_comparison",
+        "a random segment that happens to have the same ids as the next one is labelled IS_NEXT",
+        "legal input",
+        "pairs-next",
+        {
+            "next": (
+                "label = NOT_NEXT",
+                "label = IS_NEXT if second == document[place + 1] else NOT_NEXT",
+            )
+        },
+    ),
+    Fresh(
+        "place_by_index",
+        "the place of a segment is looked up by its value, so for a repeated segment the next one is that of its first occurrence",
+        "legal input",
+        "pairs-next",
+        {
+            "next": (
+                "second, label = document[place + 1], IS_NEXT",
+                "second, label = document[document.index(document[place]) + 1], IS_NEXT",
+            )
+        },
+    ),
+    Fresh(
+        "exactly_half_shuffled",
+        "exactly half of the labels are NOT_NEXT, shuffled, instead of a coin for each pair: a single pair is always IS_NEXT",
+        "chance",
+        "pairs-chance",
+        {
+            "next": 'def sentence_pairs(documents, random):\n    if len(documents) < 2:\n        raise ValueError("there must be another document")\n    count = sum(len(document) - 1 for document in documents)\n    coins = [IS_NEXT] * (count - count // 2) + [NOT_NEXT] * (count // 2)\n    random.shuffle(coins)\n    pairs = []\n    for number, document in enumerate(documents):\n        for place in range(len(document) - 1):\n            second, label = document[place + 1], coins[len(pairs)]\n            if label == NOT_NEXT:\n                other = random.randrange(len(documents) - 1)\n                second = random.choice(documents[other + (other >= number)])\n            pairs.append((document[place], second, label))\n    return pairs\n'
+        },
+    ),
+    Fresh(
+        "lone_document_noticed_in_the_loop",
+        "the number of documents is looked at only where a pair is made: one document of one segment gives [] instead of an error",
+        "cut-off",
+        "pairs-next",
+        {
+            "next": 'def sentence_pairs(documents, random):\n    """Make pairs of segments.\n\n    documents: list of at least 2 documents; a document is a list of at least 1 segment, a segment a list of ids\n    random:    random.Random for all draws\n    returns a list of (first, second, label), the first segments in the order of the documents\n    raises  ValueError if there is only one document\n\n    Example: documents [[[1], [2]], [[3]]] -> [([1], [2], 0)] or [([1], [3], 1)]\n    """\n    ### BEGIN SOLUTION\n    pairs = []\n    for number, document in enumerate(documents):\n        for place in range(len(document) - 1):\n            if len(documents) < 2:\n                raise ValueError("there is only one document")\n            second, label = document[place + 1], IS_NEXT\n            if random.random() < 0.5:\n                other = random.randrange(len(documents) - 1)\n                second = random.choice(documents[other + (other >= number)])\n                label = NOT_NEXT\n            pairs.append((document[place], second, label))\n    return pairs\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "types_filled_with_pad_id",
+        "the filling of token_type_ids is pad_id, which is 0 in the example only",
+        "hard-wired",
+        "pairs-pack",
+        {"pack": ("[0] * filling", "[pad_id] * filling")},
+    ),
+    Fresh(
+        "mask_from_pad_id",
+        "the mask is input_ids != pad_id, so a real token with that id (pad_id equal to sep_id, say) is masked",
+        "legal input",
+        "pairs-pack",
+        {
+            "pack": (
+                '"attention_mask": torch.tensor(masks),',
+                '"attention_mask": torch.tensor(rows) != pad_id,',
+            )
+        },
+    ),
+    Fresh(
+        "width_from_two_maxima",
+        "the width is the longest first plus the longest second segment, though they may be in different pairs",
+        "cut-off",
+        "pairs-pack",
+        {
+            "pack": (
+                "    longest = max(len(first) + len(second) + 3 for first, second, _ in pairs)\n",
+                "    longest = 3 + max(len(first) for first, _, _ in pairs) + max(len(second) for _, second, _ in pairs)\n",
+            )
+        },
+    ),
+    Fresh(
+        "cut_at_512",
+        "sequences are cut to 512 positions, which nobody asked for: the end of the second segment and its [SEP] are lost",
+        "hard-wired",
+        "pairs-pack",
+        {
+            "pack": 'def pack_pairs(pairs, cls_id, sep_id, pad_id):\n    """Put pairs into tensors.\n\n    pairs: list of (first, second, label), as sentence_pairs returns them; it stays as it is, and so do the segments\n    returns a dict of tensors on the CPU: "input_ids" and "token_type_ids", int64 [B, T], "attention_mask", bool [B, T], True = real,\n            and "next_sentence_labels", int64 [B]\n\n    Example: [([7, 8], [9], 1)], cls_id 2, sep_id 3, pad_id 0 -> input_ids [[2, 7, 8, 3, 9, 3]],\n    token_type_ids [[0, 0, 0, 0, 1, 1]], attention_mask [[True] * 6], next_sentence_labels [1]\n    """\n    ### BEGIN SOLUTION\n    longest = min(512, max(len(first) + len(second) + 3 for first, second, _ in pairs))\n    rows, types, masks = [], [], []\n    for first, second, _ in pairs:\n        row = [cls_id, *first, sep_id, *second, sep_id][:512]\n        filling = longest - len(row)\n        rows.append(row + [pad_id] * filling)\n        types.append(([0] * (len(first) + 2) + [1] * (len(second) + 1) + [0] * filling)[:longest])\n        masks.append([True] * len(row) + [False] * filling)\n    return {\n        "input_ids": torch.tensor(rows),\n        "token_type_ids": torch.tensor(types),\n        "attention_mask": torch.tensor(masks),\n        "next_sentence_labels": torch.tensor([label for _, _, label in pairs]),\n    }\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "nothing_chosen_sum_times_zero",
+        "without a chosen position the loss is logits.sum() * 0, which is nan if a logit is infinite or the sum overflows (half precision)",
+        "numerics",
+        "loss-masked",
+        {
+            "loss": (
+                "    chosen = labels != IGNORE\n",
+                "    chosen = labels != IGNORE\n    if not chosen.any():\n        return logits.sum() * 0  # keeps the graph\n",
+            )
+        },
+    ),
+    Fresh(
+        "maximum_of_the_whole_table",
+        "subtracts the greatest logit of all chosen rows, not of each row, so a row that lies far below underflows to log 0",
+        "numerics",
+        "loss-masked",
+        {
+            "loss": (
+                "    log_probabilities = logits[chosen].log_softmax(dim=-1)  # [N, V]\n",
+                "    picked = logits[chosen]  # [N, V]\n    if picked.numel():\n        picked = picked - picked.detach().max()\n    log_probabilities = picked - picked.exp().sum(dim=-1, keepdim=True).log()\n",
+            )
+        },
+    ),
+    Fresh(
+        "view_of_strided_logits",
+        "flattens with view, which fails for logits (or labels) that are not contiguous, such as a transposed batch",
+        "legal input",
+        "loss-masked",
+        {
+            "loss": (
+                "    chosen = labels != IGNORE\n",
+                "    logits, labels = logits.view(-1, logits.shape[-1]), labels.view(-1)\n    chosen = labels != IGNORE\n",
+            )
+        },
+    ),
+    Fresh(
+        "float32_on_the_way",
+        "computes in float32 and casts back, so that for float64 logits the loss and its gradient have half of the digits",
+        "numerics",
+        "loss-masked",
+        {
+            "loss": 'def masked_loss(logits, labels):\n    """Mean loss over chosen positions.\n\n    logits: float [..., V]\n    labels: int64 [...], the true id at chosen positions and -100 elsewhere\n    returns a tensor of shape [], of the dtype of logits; logits and labels stay as they are\n\n    Example: logits [[0., 0.], [9., 9.]], labels [1, -100] -> log(2) = 0.6931\n    """\n    ### BEGIN SOLUTION\n    chosen = labels != IGNORE\n    log_probabilities = logits[chosen].float().log_softmax(dim=-1)  # [N, V]\n    losses = -log_probabilities.gather(-1, labels[chosen].unsqueeze(-1))  # [N, 1]\n    return (losses.sum() / max(len(losses), 1)).to(logits.dtype)\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "no_call_without_rows_in_portions",
+        "with most given and nothing chosen, head is never called and there is nothing to concatenate",
+        "cut-off",
+        "loss-rows",
+        {
+            "rows": (
+                "    portions = rows.split(most or max(len(rows), 1))\n",
+                "    size = most or max(len(rows), 1)\n    portions = [rows[start : start + size] for start in range(0, len(rows), size)] if most else [rows]\n",
+            )
+        },
+    ),
+    Fresh(
+        "portions_of_equal_size",
+        "cuts into ceil(N / most) portions of about equal size (chunk), so 9 rows with most 4 become 3, 3, 3",
+        "cut-off",
+        "loss-rows",
+        {
+            "rows": (
+                "    portions = rows.split(most or max(len(rows), 1))\n",
+                "    portions = rows.chunk(-(-len(rows) // most)) if most and len(rows) else [rows]\n",
+            )
+        },
+    ),
+    Fresh(
+        "one_position_squeezed",
+        "nonzero().squeeze() makes a single chosen position an index without dimension: head gets [D] and the table is [V]",
+        "legal input",
+        "loss-rows",
+        {
+            "rows": (
+                "rows = hidden[chosen]  # [N, D]",
+                "rows = hidden.flatten(0, 1)[chosen.flatten().nonzero().squeeze()]  # [N, D]",
+            )
+        },
+    ),
+    Fresh(
+        "pair_loss_by_sigmoid_and_log",
+        "the pair loss takes a sigmoid and then its logarithm, which is inf or nan from a difference of about 17 (float32)",
+        "numerics",
+        "loss-total",
+        {
+            "total": (
+                "    return masked_loss(token_logits, labels) + masked_loss(pair_logits, next_sentence_labels)\n",
+                "    chance = (pair_logits[:, 1] - pair_logits[:, 0]).sigmoid()\n    truth = next_sentence_labels.to(chance.dtype)\n    pair_loss = -(truth * chance.log() + (1 - truth) * (1 - chance).log()).mean()\n    return masked_loss(token_logits, labels) + pair_loss\n",
+            )
+        },
+    ),
+    Fresh(
+        "token_logits_left_out_of_the_graph",
+        "without a chosen position only the pair loss is returned, so token_logits have no gradient at all instead of zeros",
+        "gradient",
+        "loss-total",
+        {
+            "total": (
+                "    return masked_loss(token_logits, labels) + masked_loss(pair_logits, next_sentence_labels)\n",
+                "    pair_loss = masked_loss(pair_logits, next_sentence_labels)\n    if not (labels != IGNORE).any():\n        return pair_loss\n    return masked_loss(token_logits, labels) + pair_loss\n",
+            )
+        },
+    ),
+    Fresh(
+        "only_first_group_clipped",
+        "clips the parameters of the optimizer's first group alone; those of a second group (without weight decay, say) stay long",
+        "cut-off",
+        "step-training",
+        {
+            "train": (
+                "    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)\n",
+                '    torch.nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], max_norm)\n',
+            )
+        },
+    ),
+    Fresh(
+        "zero_grad_only_afterwards",
+        "gradients are cleared after the step only, so those that somebody left before the first call are added",
+        "gradient",
+        "step-training",
+        {
+            "train": 'def training_step(model, optimizer, batch, max_norm=1.0):\n    """One step; returns the loss before it, as a Python float. The model is left training."""\n    ### BEGIN SOLUTION\n    model.train()\n    token_logits, pair_logits = model(\n        batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]\n    )\n    loss = pretraining_loss(\n        token_logits, batch["labels"], pair_logits, batch["next_sentence_labels"]\n    )\n    loss.backward()\n    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)\n    optimizer.step()\n    optimizer.zero_grad()\n    return loss.item()\n    ### END SOLUTION\n\n\ndef evaluate(model, batch):\n    """Returns (loss, accuracy at the chosen positions), two Python floats; the model is not changed."""\n    ### BEGIN SOLUTION\n    was_training = model.training\n    model.eval()\n    with torch.no_grad():\n        token_logits, pair_logits = model(\n            batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]\n        )\n        loss = pretraining_loss(\n            token_logits, batch["labels"], pair_logits, batch["next_sentence_labels"]\n        )\n    model.train(was_training)\n    chosen = batch["labels"] != IGNORE\n    right = token_logits[chosen].argmax(dim=-1) == batch["labels"][chosen]\n    return loss.item(), right.double().mean().item()\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "train_only_if_flag_is_off",
+        "calls model.train() only if model.training is False, so a submodule that is in eval mode keeps its dropout off",
+        "state",
+        "step-training",
+        {
+            "train": (
+                "    model.train()\n",
+                "    if not model.training:\n        model.train()\n",
+            )
+        },
+    ),
+    Fresh(
+        "arguments_by_name",
+        "passes the inputs by the names of the notebook's models; a model that calls its parameters otherwise fails",
+        "hard-wired",
+        "step-training",
+        {
+            "train": 'def training_step(model, optimizer, batch, max_norm=1.0):\n    """One step; returns the loss before it, as a Python float. The model is left training."""\n    ### BEGIN SOLUTION\n    model.train()\n    optimizer.zero_grad()\n    token_logits, pair_logits = model(\n        input_ids=batch["input_ids"],\n        attention_mask=batch["attention_mask"],\n        token_type_ids=batch["token_type_ids"],\n    )\n    loss = pretraining_loss(\n        token_logits, batch["labels"], pair_logits, batch["next_sentence_labels"]\n    )\n    loss.backward()\n    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)\n    optimizer.step()\n    return loss.item()\n    ### END SOLUTION\n\n\ndef evaluate(model, batch):\n    """Returns (loss, accuracy at the chosen positions), two Python floats; the model is not changed."""\n    ### BEGIN SOLUTION\n    was_training = model.training\n    model.eval()\n    with torch.no_grad():\n        token_logits, pair_logits = model(\n            input_ids=batch["input_ids"],\n            attention_mask=batch["attention_mask"],\n            token_type_ids=batch["token_type_ids"],\n        )\n        loss = pretraining_loss(\n            token_logits, batch["labels"], pair_logits, batch["next_sentence_labels"]\n        )\n    model.train(was_training)\n    chosen = batch["labels"] != IGNORE\n    right = token_logits[chosen].argmax(dim=-1) == batch["labels"][chosen]\n    return loss.item(), right.double().mean().item()\n    ### END SOLUTION'
+        },
+    ),
+    Fresh(
+        "accuracy_by_sequence",
+        "accuracy is the mean of the sequences' accuracies; it differs where sequences have different numbers of chosen positions",
+        "cut-off",
+        "step-evaluate",
+        {
+            "train": (
+                '    right = token_logits[chosen].argmax(dim=-1) == batch["labels"][chosen]\n    return loss.item(), right.double().mean().item()\n',
+                '    right = (token_logits.argmax(dim=-1) == batch["labels"]) & chosen\n    shares = right.sum(dim=1).double() / chosen.sum(dim=1)\n    return loss.item(), shares[chosen.any(dim=1)].mean().item()\n',
+            )
+        },
+    ),
+    Fresh(
+        "evaluate_clears_gradients",
+        "evaluate calls model.zero_grad(), so gradients that were being collected are lost",
+        "state",
+        "step-evaluate",
+        {"train": ("    model.eval()\n", "    model.eval()\n    model.zero_grad()\n")},
+    ),
+    Fresh(
+        "copies_are_aliases",
+        "keeps the inputs themselves instead of copies, so an implementation that changes chosen or words in place passes",
+        "state",
+        "check-refuses",
+        {
+            "own-check": (
+                "copies = words.clone(), chosen.clone()",
+                "copies = words, chosen",
+            )
+        },
+    ),
+    Fresh(
+        "any_error_for_negative_most",
+        "for a negative most any error is taken for the right one, an AssertionError or IndexError, too",
+        "cut-off",
+        "check-refuses",
+        {"own-check": ("except ValueError:", "except Exception:")},
+    ),
+    Fresh(
+        "one_special_number_only",
+        "all special tokens of the examples are -1, so an implementation that knows no other negative number passes",
+        "hard-wired",
+        "check-refuses",
+        {"own-check": ('{"*": -1, "+": -7}', '{"*": -1, "+": -1}')},
+    ),
+]
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "mask_by_table_and_one_number",
+        "a bool table of special ids over the vocabulary, one integer draw for fate and token together, torch.where",
+        {
+            "mask": 'def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.15):\n    is_special = torch.zeros(vocab_size, dtype=torch.bool)\n    is_special[torch.tensor(special_ids)] = True\n    pool = torch.arange(vocab_size)[~is_special]\n    size = tuple(input_ids.shape)\n\n    asked = torch.rand(size, generator=generator).lt(rate).logical_and(~is_special[input_ids])\n    draw = torch.randint(0, 10 * len(pool), size, generator=generator)\n    fate = draw.div(len(pool), rounding_mode="floor")  # 0 to 9, each equally likely\n    other = pool[draw.remainder(len(pool))]\n\n    seen = torch.where(asked & (fate == 8), other, input_ids)\n    seen = torch.where(asked & (fate < 8), torch.full_like(seen, mask_id), seen)\n    return seen, torch.where(asked, input_ids, torch.full_like(input_ids, IGNORE))\n'
+        },
+    ),
+    RightAnswer(
+        "segments_and_pairs_otherwise",
+        "present segment kept aside; coin by getrandbits, other document by exchanging its own number for 0",
+        {
+            "fill": "def fill_segments(document, most):\n    finished, present = [], []\n    for sentence in document:\n        if present and len(present) + len(sentence) > most:\n            finished.append(present)\n            present = []\n        present = [*present, *sentence][:most]\n    if present:\n        finished.append(present)\n    return finished\n",
+            "next": 'def sentence_pairs(documents, random):\n    count = len(documents)\n    if count < 2:\n        raise ValueError("at least two documents are needed")\n\n    def stranger(own):\n        other = random.randrange(1, count)\n        return random.choice(documents[0 if other == own else other])\n\n    made = []\n    for own, document in enumerate(documents):\n        for first, following in zip(document, document[1:]):\n            if random.getrandbits(1):\n                made.append((first, stranger(own), NOT_NEXT))\n            else:\n                made.append((first, following, IS_NEXT))\n    return made\n',
+        },
+    ),
+    RightAnswer(
+        "tensors_by_index",
+        "pack writes into full tensors; loss and rows pick by nonzero and index instead of a bool mask, split and gather",
+        {
+            "pack": 'def pack_pairs(pairs, cls_id, sep_id, pad_id):\n    sizes = torch.tensor([[len(first) + 2, len(second) + 1] for first, second, _ in pairs])\n    ends = sizes.sum(dim=1, keepdim=True)  # [B, 1]\n    places = torch.arange(int(ends.max()))  # [T]\n    real = places < ends\n    ids = torch.full(real.shape, pad_id, dtype=torch.int64)\n    for number, (first, second, _) in enumerate(pairs):\n        line = [cls_id] + list(first) + [sep_id] + list(second) + [sep_id]\n        ids[number, : len(line)] = torch.tensor(line, dtype=torch.int64)\n    return {\n        "input_ids": ids,\n        "token_type_ids": (real & (places >= sizes[:, :1])).to(torch.int64),\n        "attention_mask": real,\n        "next_sentence_labels": torch.tensor([pair[2] for pair in pairs], dtype=torch.int64),\n    }\n',
+            "loss": "def masked_loss(logits, labels):\n    flat = labels.reshape(-1)\n    places = (flat != IGNORE).nonzero().squeeze(1)  # [N]\n    picked = logits.reshape(-1, logits.shape[-1]).index_select(0, places)\n    true = flat.index_select(0, places)\n    count = places.numel()\n    numbers = torch.arange(count, device=logits.device)\n    return torch.log_softmax(picked, dim=1)[numbers, true].neg().sum() / max(count, 1)\n",
+            "rows": "def masked_logits(head, hidden, labels, most=None):\n    b, t = torch.nonzero(labels != IGNORE, as_tuple=True)\n    states = hidden[b, t]\n    count = len(states)\n    size = max(count, 1) if most is None else most\n    tables = []\n    for start in range(0, max(count, 1), size):\n        tables.append(head(states[start : start + size]))\n    return torch.cat(tables, dim=0), labels[b, t]\n",
+        },
+    ),
+    RightAnswer(
+        "step_with_a_helper",
+        "a helper for the forward pass, no_grad as a decorator, accuracy by counting over the whole table",
+        {
+            "train": 'def forward_loss(model, batch):\n    names = ("input_ids", "attention_mask", "token_type_ids")\n    logits, pair_logits = model(*(batch[name] for name in names))\n    true, order = batch["labels"], batch["next_sentence_labels"]\n    return pretraining_loss(logits, true, pair_logits, order), logits\n\n\ndef training_step(model, optimizer, batch, max_norm=1.0):\n    model.train()\n    loss, _ = forward_loss(model, batch)\n    optimizer.zero_grad(set_to_none=True)\n    loss.backward()\n    torch.nn.utils.clip_grad_norm_(list(model.parameters()), max_norm=max_norm)\n    optimizer.step()\n    return float(loss.detach())\n\n\n@torch.no_grad()\ndef evaluate(model, batch):\n    mode = model.training\n    model.eval()\n    try:\n        loss, logits = forward_loss(model, batch)\n    finally:\n        model.train(mode)\n    asked = batch["labels"].ne(IGNORE)\n    hits = logits.argmax(dim=-1).eq(batch["labels"]).logical_and(asked)\n    return float(loss), (hits.sum().double() / asked.sum()).item()\n'
         },
     ),
 ]

@@ -1,6 +1,6 @@
 """Fresh wrong and right answers to the assignment on sentence-BERT, written from the text that students read."""
 
-from fresh import fresh
+from fresh import Fresh, fresh
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
@@ -1167,6 +1167,444 @@ def search(queries, collection, k=10, block=1024):
             optimizer.step()
     return model.eval()
 """,
+        },
+    ),
+]
+
+# Written on 28 November 2026, from the task's text alone, too.
+MUTANTS += [
+    Fresh(
+        "mean_weight_total_at_least_one",
+        "the sum of the weights is clamped to 1 from below, so small weights (0.1 each) give a shrunken mean",
+        "legal input",
+        "pool-mean",
+        {"mean": ("shares.sum(dim=1)", "shares.sum(dim=1).clamp(min=1)")},
+    ),
+    Fresh(
+        "mean_zeroes_given_weights",
+        "to(float32) copies nothing where weights are float32 already, and masked_fill_ then writes zeros into the caller's weights",
+        "state",
+        "pool-mean",
+        {
+            "mean": (
+                "masked_fill(~mask, 0)[:, :, None]",
+                "masked_fill_(~mask, 0)[:, :, None]",
+            )
+        },
+    ),
+    Fresh(
+        "mean_product_in_half",
+        "weight times state is taken in float16 before it goes to float32: weight 100 times state 1000 is inf",
+        "numerics",
+        "pool-mean",
+        {
+            "mean": (
+                "(shares * kept).sum(dim=1)",
+                "(shares.to(hidden.dtype) * kept).to(precise).sum(dim=1)",
+            )
+        },
+    ),
+    Fresh(
+        "last_is_first_plus_count",
+        "last is the first real position plus the count less 1: right for padding in front or behind, wrong for padding between",
+        "legal input",
+        "pool-first",
+        {
+            "first-max": (
+                "    if last:\n        hidden, mask = hidden.flip(1), mask.flip(1)\n    first = mask.int().argmax(dim=1)  # [B]\n",
+                "    first = mask.int().argmax(dim=1)  # [B]\n    if last:\n        first = first + mask.sum(dim=1) - 1\n",
+            )
+        },
+    ),
+    Fresh(
+        "max_fill_end_of_half",
+        "padding is filled with -65504, the end of float16, so it wins over float32 states that are below it",
+        "numerics",
+        "pool-max",
+        {"first-max": ("-torch.inf", "torch.finfo(torch.float16).min")},
+    ),
+    Fresh(
+        "by_size_fills_zero",
+        "sizes of padding are 0, not below: where all real states of a feature are 0, padding in front ties and its state is given back",
+        "legal input",
+        "pool-max",
+        {
+            "first-max": (
+                "masked_fill(~mask[:, :, None], -1)",
+                "masked_fill(~mask[:, :, None], 0)",
+            )
+        },
+    ),
+    Fresh(
+        "by_size_compares_squares",
+        "squares are compared, which are all inf above 256 in float16 and all 0 for tiny float32 states, so the first one wins",
+        "numerics",
+        "pool-max",
+        {"first-max": ("hidden.detach().abs()", "hidden.detach().square()")},
+    ),
+    Fresh(
+        "distance_as_root_of_square",
+        "|u - v| is written as the root of the square: the gradient is nan where a feature of u equals that of v",
+        "gradient",
+        "objectives-classes",
+        {"classify": ("(u - v).abs()", "((u - v) ** 2).sqrt()")},
+    ),
+    Fresh(
+        "label_zero_ignored",
+        "ignore_index=0, as for padding: pairs of label 0 are left out of the mean",
+        "legal input",
+        "objectives-classes",
+        {
+            "classify": (
+                "cross_entropy(logits, labels)",
+                "cross_entropy(logits, labels, ignore_index=0)",
+            )
+        },
+    ),
+    Fresh(
+        "negative_scores_clamped",
+        "scores below 0 are taken for 0, although cosines and scores may be negative",
+        "hard-wired",
+        "objectives-cosine",
+        {
+            "regress": (
+                "(cosines - scores).abs()",
+                "(cosines - scores.clamp(min=0)).abs()",
+            )
+        },
+    ),
+    Fresh(
+        "cosine_root_of_product",
+        "the two sums of squares are multiplied before the root: inf in float32 for lengths of 1e10, 0 (so nan) for lengths of 1e-12",
+        "numerics",
+        "objectives-cosine",
+        {
+            "regress": (
+                "torch.nn.functional.cosine_similarity(u, v, dim=1)",
+                "(u * v).sum(1) / ((u * u).sum(1) * (v * v).sum(1)).sqrt()",
+            )
+        },
+    ),
+    Fresh(
+        "triplet_eps_in_root",
+        "1e-8 is added under the root to save the gradient: equal vectors are 1e-4 apart, and small distances are wrong",
+        "numerics",
+        "objectives-triplet",
+        {
+            "order": (
+                "    near, far = (anchor - positive).norm(dim=1), (anchor - negative).norm(dim=1)  # [B]\n    if swap:\n        far = torch.minimum(far, (positive - negative).norm(dim=1))\n",
+                "    length = lambda x: (x.square().sum(dim=1) + 1e-8).sqrt()\n    near, far = length(anchor - positive), length(anchor - negative)\n    if swap:\n        far = torch.minimum(far, length(positive - negative))\n",
+            )
+        },
+    ),
+    Fresh(
+        "triplet_cdist_diagonal",
+        "the diagonal of cdist, which for more than 25 rows expands the square by a matrix product: distances of vectors far from 0 cancel",
+        "numerics",
+        "objectives-triplet",
+        {
+            "order": (
+                "(anchor - positive).norm(dim=1), (anchor - negative).norm(dim=1)",
+                "torch.cdist(anchor, positive).diagonal(), torch.cdist(anchor, negative).diagonal()",
+            )
+        },
+    ),
+    Fresh(
+        "swap_detaches_positive",
+        "in the swapped distance the positive is detached, so it gets no gradient from being too near to the negative",
+        "gradient",
+        "objectives-triplet",
+        {
+            "order": (
+                "(positive - negative).norm(dim=1)",
+                "(positive.detach() - negative).norm(dim=1)",
+            )
+        },
+    ),
+    Fresh(
+        "log_of_softmax",
+        "softmax first, then log: at temperature 0.01 the own document's probability underflows to 0 and the loss is inf",
+        "numerics",
+        "objectives-batch",
+        {
+            "contrast": (
+                "torch.nn.functional.cross_entropy(logits, own)",
+                "-logits.softmax(dim=1)[own, own].log().mean()",
+            )
+        },
+    ),
+    Fresh(
+        "temperature_floor",
+        "temperatures below 0.05 are raised to 0.05 'for stability'",
+        "hard-wired",
+        "objectives-batch",
+        {
+            "contrast": (
+                "    normalize = torch.nn.functional.normalize\n",
+                "    temperature = max(temperature, 0.05)\n    normalize = torch.nn.functional.normalize\n",
+            )
+        },
+    ),
+    Fresh(
+        "lengths_are_constants",
+        "vectors are divided by their detached lengths: right values, but the gradient lacks the part through the length",
+        "gradient",
+        "objectives-batch",
+        {
+            "contrast": (
+                "normalize = torch.nn.functional.normalize",
+                "normalize = lambda x, dim: x / x.norm(dim=dim, keepdim=True).detach()",
+            )
+        },
+    ),
+    Fresh(
+        "batches_split_evenly",
+        "the sentences are split into batches of nearly equal size (7 in threes: 2, 2, 3), so several batches have fewer than batch_size",
+        "legal input",
+        "encode-order",
+        {
+            "many": (
+                "        for begin in range(0, len(order), batch_size):\n            places = order[begin : begin + batch_size]\n",
+                "        count = -(-len(order) // batch_size)\n        for part in range(count):\n            places = order[part * len(order) // count : (part + 1) * len(order) // count]\n",
+            )
+        },
+    ),
+    Fresh(
+        "frozen_weights_thawed",
+        "switches requires_grad off for all parameters and on for all afterwards: parameters that were frozen are trainable now",
+        "state",
+        "encode-order",
+        {
+            "many": (
+                "    model.eval()\n    order = sorted(range(len(sentences)), key=lambda place: -len(sentences[place]))\n    found = [None] * len(sentences)\n    with torch.no_grad():\n        for begin in range(0, len(order), batch_size):\n            places = order[begin : begin + batch_size]\n            vectors = model(*fill_up([sentences[place] for place in places]))\n            for place, vector in zip(places, vectors):\n                found[place] = vector\n    model.train(was_training)\n",
+                "    model.eval().requires_grad_(False)\n    order = sorted(range(len(sentences)), key=lambda place: -len(sentences[place]))\n    found = [None] * len(sentences)\n    with torch.no_grad():\n        for begin in range(0, len(order), batch_size):\n            places = order[begin : begin + batch_size]\n            vectors = model(*fill_up([sentences[place] for place in places]))\n            for place, vector in zip(places, vectors):\n                found[place] = vector\n    model.train(was_training).requires_grad_(True)\n",
+            )
+        },
+    ),
+    Fresh(
+        "place_by_list_index",
+        "vectors are put back at sentences.index(sentence): of a sentence that occurs twice the second has no vector",
+        "legal input",
+        "encode-order",
+        {
+            "many": (
+                "    order = sorted(range(len(sentences)), key=lambda place: -len(sentences[place]))\n    found = [None] * len(sentences)\n    with torch.no_grad():\n        for begin in range(0, len(order), batch_size):\n            places = order[begin : begin + batch_size]\n            vectors = model(*fill_up([sentences[place] for place in places]))\n            for place, vector in zip(places, vectors):\n                found[place] = vector\n",
+                "    ordered = sorted(sentences, key=len, reverse=True)\n    found = [None] * len(sentences)\n    with torch.no_grad():\n        for begin in range(0, len(ordered), batch_size):\n            rows = ordered[begin : begin + batch_size]\n            for row, vector in zip(rows, model(*fill_up(rows))):\n                found[sentences.index(row)] = vector\n",
+            )
+        },
+    ),
+    Fresh(
+        "placeholders_of_minus_one",
+        "the best so far begin as K placeholders of score -1 and index -1: a vector opposite to the query never displaces them, so with K = N its index is -1",
+        "legal input",
+        "search-blocks",
+        {
+            "find": (
+                "    scores = queries.new_empty(len(queries), 0)\n    indices = torch.empty(len(queries), 0, dtype=torch.long, device=queries.device)\n",
+                "    k = min(k, len(collection))\n    scores = queries.new_full((len(queries), k), -1.0)\n    indices = torch.full((len(queries), k), -1, device=queries.device)\n",
+            )
+        },
+    ),
+    Fresh(
+        "tie_break_by_small_change",
+        "ties are broken by sorting score - 1e-6 * index: in a collection of some hundreds scores that really differ by 1e-4 change places",
+        "numerics",
+        "search-blocks",
+        {
+            "find": (
+                "        scores, order = scores.sort(dim=1, descending=True, stable=True)\n",
+                "        order = (scores - 1e-6 * indices).argsort(dim=1, descending=True)\n        scores = scores.gather(1, order)\n",
+            )
+        },
+    ),
+    Fresh(
+        "block_is_a_view",
+        "a slice of the collection is divided in place, and a slice is a view: the caller's collection is normalized",
+        "state",
+        "search-blocks",
+        {
+            "find": (
+                "rows = torch.nn.functional.normalize(collection[begin : begin + block], dim=1)",
+                "rows = collection[begin : begin + block]\n        rows /= rows.norm(dim=1, keepdim=True)",
+            )
+        },
+    ),
+    Fresh(
+        "candidates_of_all_blocks",
+        "the k best of every block are collected and compete once at the end: with blocks of at most k vectors the candidates are the full matrix",
+        "legal input",
+        "search-blocks",
+        {
+            "find": (
+                "        scores = torch.cat([scores, queries @ rows.T], dim=1)  # [Q, K + block]\n        indices = torch.cat([indices, places.expand(len(queries), -1)], dim=1)\n        scores, order = scores.sort(dim=1, descending=True, stable=True)\n        scores, indices = scores[:, :k], indices.gather(1, order)[:, :k]\n    return scores, indices\n",
+                "        best, order = (queries @ rows.T).sort(dim=1, descending=True, stable=True)\n        scores = torch.cat([scores, best[:, :k]], dim=1)\n        indices = torch.cat([indices, places[order[:, :k]]], dim=1)\n    scores, order = scores.sort(dim=1, descending=True, stable=True)\n    return scores[:, :k], indices.gather(1, order)[:, :k]\n",
+            )
+        },
+    ),
+    Fresh(
+        "counts_in_type_of_values",
+        "ranks are counted in the dtype of the values and made float64 last: for bfloat16 or float16 values ranks above 256 or 2048 are rounded",
+        "numerics",
+        "evaluate-ranks",
+        {
+            "rank": (
+                "    last = sizes.cumsum(0).double()  # the last rank that each group takes up\n    return (last - (sizes - 1) / 2)[group]\n",
+                "    last = sizes.cumsum(0).to(values.dtype)  # the last rank that each group takes up\n    return (last - (sizes - 1) / 2)[group].double()\n",
+            )
+        },
+    ),
+    Fresh(
+        "ties_by_difference_zero",
+        "a tie is where the difference of sorted neighbours is 0; inf - inf is nan, so equal infinite values do not share ranks",
+        "legal input",
+        "evaluate-ranks",
+        {
+            "rank": (
+                "    _, group, sizes = values.unique(return_inverse=True, return_counts=True)\n    last = sizes.cumsum(0).double()  # the last rank that each group takes up\n    return (last - (sizes - 1) / 2)[group]\n",
+                "    ordered, order = values.sort()\n    begins = torch.ones(len(values), dtype=torch.bool, device=values.device)\n    begins[1:] = ordered.diff() != 0\n    group = begins.cumsum(0) - 1\n    sizes = group.bincount()\n    last = sizes.cumsum(0).double()  # the last rank that each group takes up\n    found = torch.empty(len(values), dtype=torch.float64, device=values.device)\n    found[order] = (last - (sizes - 1) / 2)[group]\n    return found\n",
+            )
+        },
+    ),
+    Fresh(
+        "nearly_equal_refused",
+        "allclose decides whether all are equal: cosines that lie between 0.999995 and 1 but differ raise a ValueError",
+        "numerics",
+        "evaluate-spearman",
+        {
+            "correlate": (
+                "if not r.any() or not s.any():",
+                "if torch.allclose(x, x[0]) or torch.allclose(y, y[0]):",
+            )
+        },
+    ),
+    Fresh(
+        "second_in_type_of_first",
+        "y is cast to the dtype of x to stack them: with float16 cosines and float32 scores (or float32 and float64) scores that differ become ties",
+        "legal input",
+        "evaluate-spearman",
+        {
+            "correlate": (
+                "r, s = ranks(x), ranks(y)",
+                "r, s = (ranks(side) for side in torch.stack([x, y.to(x.dtype)]))",
+            )
+        },
+    ),
+    Fresh(
+        "equal_right_ones_count",
+        "all documents with at least the best right score are counted, so two right ones with equal scores at the top have rank 2",
+        "legal input",
+        "evaluate-mrr",
+        {
+            "reciprocal": (
+                "    before = ((scores >= best) & ~relevant).sum(dim=1)\n    worth = relevant.any(dim=1) / (before + 1).double()\n",
+                "    place = (scores >= best).sum(dim=1)\n    worth = relevant.any(dim=1) / place.double()\n",
+            )
+        },
+    ),
+    Fresh(
+        "scores_taken_for_cosines",
+        "wrong documents are filled with -1, as if no score were less: right documents with scores below -1 get too good a rank",
+        "hard-wired",
+        "evaluate-mrr",
+        {"reciprocal": ("-torch.inf", "-1.0")},
+    ),
+    Fresh(
+        "reciprocal_rank_at_ten",
+        "as in MRR@10, a first right document behind rank 10 is worth 0",
+        "cut-off",
+        "evaluate-mrr",
+        {
+            "reciprocal": (
+                "relevant.any(dim=1) / (before + 1).double()",
+                "(relevant.any(dim=1) & (before < 10)) / (before + 1).double()",
+            )
+        },
+    ),
+    Fresh(
+        "trains_on_validation_words",
+        "makes as many pairs again with the validation adjectives and trains on them, too",
+        "leak",
+        "experiment-pairs",
+        {
+            "experiment": (
+                "model, chance = make_model(), random.Random(0)",
+                "model, chance = make_model(), random.Random(0)\n    train = train + pairs(len(train), 7, VALIDATION_ADJECTIVES)",
+            )
+        },
+    ),
+    Fresh(
+        "model_kept_between_calls",
+        "the model is kept at the function, and the next call trains it on",
+        "state",
+        "experiment-pairs",
+        {
+            "experiment": (
+                "model, chance = make_model(), random.Random(0)",
+                'if not hasattr(experiment, "model"):\n        experiment.model = make_model()\n    model, chance = experiment.model, random.Random(0)',
+            )
+        },
+    ),
+    Fresh(
+        "make_model_ignored",
+        "builds the model of the file itself and ignores the function that it is handed",
+        "hard-wired",
+        "experiment-pairs",
+        {"experiment": ("make_model()", "SentenceModel(load_encoder()[0], mean_pool)")},
+    ),
+    Fresh(
+        "any_error_will_do",
+        "any exception passes for the ValueError, so an implementation whose topk raises a RuntimeError for k -1 is accepted",
+        "cut-off",
+        "check-refuses",
+        {"own-check": ("except ValueError:", "except Exception:")},
+    ),
+    Fresh(
+        "rounding_must_decide_so",
+        "asks for 0.7, 0.5 and margin 0.2 and demands that 0.5 is no negative: refuses right ones that compare score + margin with the best",
+        "numerics",
+        "check-refuses",
+        {
+            "own-check": (
+                "    leaf = scores[:1].clone().requires_grad_()\n",
+                "    tenths = torch.tensor([[0.7, 0.5]], dtype=torch.float64, device=device)\n    assert implementation(tenths, first[:, :2], 1, 0.2)[0].tolist() == [[-1]]\n    leaf = scores[:1].clone().requires_grad_()\n",
+            )
+        },
+    ),
+]
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "pool_by_products_and_sorts",
+        "mean as a batched matrix product, first and last token by counts and bool indexing, farthest by a stable sort",
+        {
+            "mean": 'def mean_pool(hidden, mask, weights=None):\n    """The mean of the states of the real tokens."""\n    wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32\n    nothing = torch.zeros((), dtype=wide, device=hidden.device)\n    states = torch.where(mask.unsqueeze(-1), hidden.to(wide), nothing)\n    if weights is None:\n        row = mask.to(wide)\n    else:\n        row = torch.where(mask, weights.to(wide), nothing)\n    total = torch.bmm(row.unsqueeze(1), states).squeeze(1)\n    return (total / row.sum(dim=1).unsqueeze(1)).to(hidden.dtype)\n',
+            "first-max": 'def cls_pool(hidden, mask, last=False):\n    """The state of the first real token, or of the last."""\n    if last:\n        seen = mask.flip(1).cumsum(dim=1).flip(1)\n    else:\n        seen = mask.cumsum(dim=1)\n    return hidden[mask & (seen == 1)]\n\n\ndef max_pool(hidden, mask, by_size=False):\n    """Of each feature the largest, or the one farthest from 0."""\n    real = mask.unsqueeze(-1).expand_as(hidden)\n    if not by_size:\n        lowest = torch.full_like(hidden, -math.inf)\n        return torch.where(real, hidden, lowest).amax(dim=1)\n    size = hidden.detach().abs()\n    size = torch.where(real, size, torch.full_like(size, -1))\n    order = size.sort(dim=1, descending=True, stable=True).indices\n    return torch.take_along_dim(hidden, order[:, :1], dim=1).squeeze(1)\n',
+        },
+    ),
+    RightAnswer(
+        "losses_by_log_softmax",
+        "|u - v| as greater less smaller, log_softmax for cross_entropy, slack by clamping the difference, diagonal_scatter for the margin",
+        {
+            "classify": 'def classify(u, v, weight, labels):\n    """Logits of the relations of pairs, and the loss."""\n    distance = torch.maximum(u, v) - torch.minimum(u, v)\n    logits = torch.nn.functional.linear(torch.hstack((u, v, distance, u * v)), weight)\n    chosen = logits.log_softmax(dim=1).gather(1, labels.long().unsqueeze(1))\n    return logits, chosen.mean().neg()\n',
+            "regress": 'def cosine_loss(u, v, scores, slack=0.0):\n    """The mean squared error of the cosines."""\n    unit = torch.nn.functional.normalize\n    difference = (unit(u, dim=1) * unit(v, dim=1)).sum(dim=1) - scores\n    return (difference - difference.clamp(-slack, slack)).square().mean()\n',
+            "order": 'def triplet_loss(anchor, positive, negative, margin, swap=False):\n    """The mean over triplets."""\n    length = lambda x: torch.linalg.vector_norm(x, dim=-1)\n    rivals = [length(negative - anchor)]\n    if swap:\n        rivals.append(length(negative - positive))\n    lead = length(positive - anchor) - torch.stack(rivals).amin(dim=0) + margin\n    return torch.where(lead > 0, lead, torch.zeros_like(lead)).mean()\n',
+            "contrast": 'def in_batch_loss(queries, documents, temperature, margin=0.0):\n    """The mean over queries."""\n    unit = torch.nn.functional.normalize\n    cosines = torch.einsum("bd,nd->bn", unit(queries, dim=1), unit(documents, dim=1))\n    lowered = cosines.diagonal_scatter(cosines.diagonal() - margin)\n    return -(lowered / temperature).log_softmax(dim=1).diagonal().mean()\n',
+        },
+    ),
+    RightAnswer(
+        "encode_and_search_by_split",
+        "encode sorts with torch and scatters the vectors back; search keeps the k best of each block and merges two sorted lists at a time",
+        {
+            "many": 'def encode(model, sentences, batch_size):\n    """One vector for each sentence, in their order."""\n    mode = model.training\n    order = torch.tensor([len(sentence) for sentence in sentences]).argsort(stable=True).flip(0)\n    parts = []\n    model.eval()\n    try:\n        with torch.no_grad():\n            for places in order.split(batch_size):\n                rows = [sentences[place] for place in places.tolist()]\n                parts.append(model(*fill_up(rows)))\n            stacked = torch.cat(parts)\n            vectors = torch.empty_like(stacked)\n            vectors[order.to(stacked.device)] = stacked\n    finally:\n        model.train(mode)\n    return vectors\n',
+            "find": 'def search(queries, collection, k, block):\n    """The k nearest vectors of each query, the nearest first."""\n    unit = torch.nn.functional.normalize\n    asked, best, begin = unit(queries, dim=1), None, 0\n    for part in collection.split(block):\n        table = asked @ unit(part, dim=1).T\n        places = table.argsort(dim=1, descending=True, stable=True)[:, :k]\n        values, numbers = table.gather(1, places), places + begin\n        begin += len(part)\n        if best is not None:\n            values = torch.cat([best[0], values], dim=1)\n            numbers = torch.cat([best[1], numbers], dim=1)\n            order = values.argsort(dim=1, descending=True, stable=True)[:, :k]\n            values, numbers = values.gather(1, order), numbers.gather(1, order)\n        best = values, numbers\n    return best\n',
+        },
+    ),
+    RightAnswer(
+        "evaluate_by_searchsorted",
+        "ranks by two binary searches in the sorted values, spearman by inner products, reciprocal ranks in a loop over queries",
+        {
+            "rank": 'def ranks(values):\n    """Ranks from 1 upwards, ties shared."""\n    exact = values.detach().double().contiguous()\n    ordered = exact.sort().values\n    less = torch.searchsorted(ordered, exact)\n    not_more = torch.searchsorted(ordered, exact, right=True)\n    return (less + not_more + 1).double() / 2\n',
+            "correlate": 'def spearman(x, y):\n    """Spearman\'s correlation of two lists of numbers."""\n    for side in (x, y):\n        if (side == side[0]).all():\n            raise ValueError("all numbers of one side are equal")\n    first, second = ((part - part.mean()).tolist() for part in (ranks(x), ranks(y)))\n    inner = lambda a, b: math.fsum(p * q for p, q in zip(a, b))\n    found = inner(first, second) / math.sqrt(inner(first, first) * inner(second, second))\n    return max(-1.0, min(1.0, found))\n',
+            "reciprocal": 'def mean_reciprocal_rank(scores, relevant):\n    """How far up the first right document stands."""\n    worth = []\n    for row, right in zip(scores, relevant):\n        hits = row[right]\n        if len(hits) == 0:\n            worth.append(0.0)\n        else:\n            worth.append(1 / (1 + (row[~right] >= hits.max()).sum().item()))\n    return math.fsum(worth) / len(worth)\n',
         },
     ),
 ]
