@@ -1742,7 +1742,7 @@ MUTANTS += [
         },
     ),
     Fresh(
-        "answer_stripped",
+        "answer_stripped_again",
         "white space at the ends of the answer is taken away, though the offsets of its tokens have it",
         "legal input",
         "spans-cut",

@@ -1342,7 +1342,7 @@ MUTANTS += [
         },
     ),
     Fresh(
-        "evaluate_clears_gradients",
+        "evaluate_clears_gradients_again",
         "evaluate calls model.zero_grad(), so gradients that were being collected are lost",
         "state",
         "step-evaluate",
