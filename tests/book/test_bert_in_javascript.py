@@ -13,7 +13,7 @@ import torch
 from pages import quiet_page
 from places import BOOK, ROOT
 from safetensors.torch import load_file
-from whole import WHOLE
+from whole import WHOLE, whole_only
 
 from course_lab.ch06_pretraining.shipped import (
     CHECKPOINTS,
@@ -259,6 +259,7 @@ def in_python(name: str, model, pair, vocab, patch):
     return model.mlm_head(hidden[0, [place]]), model.nsp_head(pooled)[0]
 
 
+@whole_only
 def test_each_patient_has_the_numbers_of_the_same_mistake_in_python(page, models):
     _, tokenizer = models["tiny"]
     model = load_bert(CHECKPOINTS / "tiny", BertForPreTraining).float().eval()

@@ -11,11 +11,12 @@ import pytest
 import torch
 from pages import build_without_reference, lay_out_named, quiet_page, serious_violations
 from places import BOOK
+from whole import whole_only
 
 from course_lab.ch06_pretraining.shipped import load_shipped
 from course_tools.site import live
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, whole_only]
 
 TEXT = "Return the number of lists in the list."
 MASKED = 5  # its token "lists"

@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 from pages import build_without_reference, lay_out_book, quiet_page, serious_violations
+from whole import whole_only
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -98,6 +99,7 @@ def bar_heights(explorer) -> list[str]:
     )
 
 
+@whole_only
 def test_every_choice_shows_the_true_weights(browser, from_disk, weights):
     with quiet_page(browser) as page:
         page.goto(from_disk)

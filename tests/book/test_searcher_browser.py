@@ -22,6 +22,7 @@ from pages import (
     quiet_page,
     serious_violations,
 )
+from whole import whole_only
 
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS
 from course_lab.ch09_sentence_bert import static_search
@@ -30,7 +31,7 @@ from course_lab.ch09_sentence_bert.search_explorer import restored
 from course_lab.ch09_sentence_bert.sentence_encoders import StaticSentences
 from course_lib.wordpiece.fast import FastWordPiece
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, whole_only]
 
 PAGE = """\
 ```{code-cell} ipython3

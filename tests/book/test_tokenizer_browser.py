@@ -18,6 +18,7 @@ from tokenizers import (
     pre_tokenizers,
     processors,
 )
+from whole import whole_only
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -186,6 +187,7 @@ def test_what_is_typed_gets_the_librarys_pieces_ids_and_offsets(
         assert tokenizer.locator("b").count() == 0, "what is typed never becomes markup"
 
 
+@whole_only
 def test_characters_from_all_over_unicode_are_normalised_as_by_the_library(
     browser, from_disk
 ):

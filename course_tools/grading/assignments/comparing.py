@@ -28,6 +28,8 @@ import torch
 
 #: Sizes that are no squares and no powers of two, and differ from each other.
 SIZES = (3, 5, 6, 7, 10, 11, 12, 13)
+#: Of these is what is compared; lists and dicts hold it.
+LEAVES = {str, bool, int, float, type(None)}
 COMPARISONS: dict[str, "Comparison"] = {}
 
 
@@ -99,10 +101,10 @@ class Draw(random.Random):
 def filled(module: Any, seed: int, dtype: torch.dtype, device: str) -> Any:
     """A module with random weights, by their names, the same on every machine."""
     chance = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
+    with torch.no_grad(), torch._C.DisableTorchFunction():
         for _, parameter in sorted(module.named_parameters()):
             parameter.copy_(0.5 * torch.randn(parameter.shape, generator=chance))
-    return module.to(device=device, dtype=dtype)
+        return module.to(device=device, dtype=dtype)
 
 
 def with_gradients(module: Any, call: Callable[..., Any], *inputs: Any) -> Any:
@@ -126,13 +128,13 @@ def with_gradients(module: Any, call: Callable[..., Any], *inputs: Any) -> Any:
 
 def told(value: Any) -> Any:
     """Write a value as what JSON knows: its kind, and what it holds."""
+    if type(value) in LEAVES:  # most are: no need to ask what they are instances of
+        return [type(value).__name__, value]
     if isinstance(value, torch.Tensor):
         value = torch.Tensor.detach(value)
         numbers = value.double() if value.is_floating_point() else value
         dtype = str(value.dtype).removeprefix("torch.")
         return ["tensor", dtype, list(value.shape), numbers.flatten().tolist()]
-    if value is None or value is True or value is False:
-        return [type(value).__name__, value]
     if isinstance(value, int):
         return ["int", int.__add__(value, 0)]
     if isinstance(value, float):
@@ -151,6 +153,8 @@ def told(value: Any) -> Any:
 
 def tensors(value: Any) -> list[torch.Tensor]:
     """The tensors of numbers that have gradients in a value, in order."""
+    if type(value) in LEAVES:
+        return []
     if isinstance(value, torch.Tensor):
         return [value] if value.is_floating_point() else []
     parts = value.values() if isinstance(value, dict) else value
@@ -189,30 +193,35 @@ def observe(
     of each kind of the others.
     """
     function = using(one, function, names)
-    cases, again = (list(one.cases(Draw(seed, device))) for _ in range(2))
+    # The guard of an assignment looks at what the student's function calls, and at
+    # nothing else: to see a call of torch costs more than most calls do.
+    with torch._C.DisableTorchFunction():
+        cases, again = (list(one.cases(Draw(seed, device))) for _ in range(2))
+        before = [told([case.args, case.kwargs]) for case in cases]
     many = getattr(function, "many", lambda calls: each(function, calls))
-    before = [told([case.args, case.kwargs]) for case in cases]
     with torch.no_grad():
         results = many([(case.args, case.kwargs) for case in cases])
-    after = [told([case.args, case.kwargs]) for case in cases]
-    leaves, kinds = leaves_of(one, again), [case.kind for case in again]
+    with torch._C.DisableTorchFunction():
+        after = [told([case.args, case.kwargs]) for case in cases]
+        leaves, kinds = leaves_of(one, again), [case.kind for case in again]
     twice = [n for n, kind in enumerate(kinds) if leaves[n] or kind not in kinds[:n]]
     calls = [(again[n].args, again[n].kwargs) for n in reversed(twice)]
     with torch.enable_grad():
         seconds = dict(zip(reversed(twice), many(calls), strict=True))
     gradients = iter(_gradients(seconds, leaves, seed))
     rows = enumerate(zip(leaves, results, before, after, strict=True))
-    return [
-        {
-            "result": _row(result),
-            "second": _row(seconds[n]) if n in seconds else None,
-            "devices": sorted({str(t.device) for t in tensors([result[1:]])}),
-            "gradients": [next(gradients) for _ in own],
-            # nan is nan where it is written down
-            "changed": old != new and json.dumps(old) != json.dumps(new),
-        }
-        for n, (own, result, old, new) in rows
-    ]
+    with torch._C.DisableTorchFunction():
+        return [
+            {
+                "result": _row(result),
+                "second": _row(seconds[n]) if n in seconds else None,
+                "devices": sorted({str(t.device) for t in tensors([result[1:]])}),
+                "gradients": [next(gradients) for _ in own],
+                # nan is nan where it is written down
+                "changed": old != new and json.dumps(old) != json.dumps(new),
+            }
+            for n, (own, result, old, new) in rows
+        ]
 
 
 def _row(result: Any) -> list[Any]:

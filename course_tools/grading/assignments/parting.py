@@ -17,6 +17,7 @@ from typing import Any
 
 from course_tools.grading.assignments.comparing import (
     COMPARISONS,
+    LEAVES,
     Comparison,
     Misuse,
     key,
@@ -32,8 +33,6 @@ TOLERANCE = {
 }
 #: What is said of values alone: there a case's own hint helps.
 VALUES = re.compile("^(?!the gradient|a second).*(is wrong|not exactly 0|no number)$")
-#: Of these is what is compared; lists and dicts hold it.
-LEAVES = {str, bool, int, float, type(None)}
 APART = """import json, sys
 text, label, seed = json.load(sys.stdin)
 exec(text, scope := {"TEXT": text, "__name__": "hidden"})

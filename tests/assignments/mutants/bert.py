@@ -1628,7 +1628,6 @@ NAMES = mutants_of(
         "With a layer number of two digits",
         "hidden",
         "loading-places",
-        AGREEMENT,
     ),
     (
         "old_names_never",

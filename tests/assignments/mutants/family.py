@@ -1263,7 +1263,7 @@ EXPERIMENT = [
         "experiment",
         "experiment_too_short",
         "stops after ten steps",
-        "range(150)",
+        "range(80)",
         "range(10)",
         TRAINED,
         "must be at most 0.03 nats",

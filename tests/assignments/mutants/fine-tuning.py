@@ -1923,7 +1923,7 @@ KEPT = mutants_of(
 
 START = "model = make_model(pretrained=True, seed=0)"
 RUN = (
-    "finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)"
+    "finetune(model, batches(train, 16), batches(validation, 96), epochs=4, rate=3e-3)"
 )
 EXPERIMENT = mutants_of(
     "experiment",
@@ -1941,7 +1941,7 @@ EXPERIMENT = mutants_of(
     (
         "experiment_frozen",
         "trains only the head",
-        (RUN, RUN.replace("epochs=5, rate=3e-3", "epochs=8, rate=2e-2, frozen=True")),
+        (RUN, RUN.replace("epochs=4, rate=3e-3", "epochs=8, rate=2e-2, frozen=True")),
         "Is the encoder allowed to learn",
         "visible",
     ),

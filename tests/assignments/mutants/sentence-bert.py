@@ -1003,7 +1003,7 @@ EXPERIMENT = mutants_of(
     (
         "rate_too_high",
         "takes a rate that destroys the weights",
-        ("lr=2e-3", "lr=0.5"),
+        ("lr=3e-3", "lr=0.5"),
         "is the rate not too high",
         "visible",
     ),

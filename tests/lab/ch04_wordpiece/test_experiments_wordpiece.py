@@ -7,6 +7,7 @@ from itertools import chain
 
 import pytest
 from cases import for_each
+from whole import whole_only
 
 from course_lab.ch04_wordpiece import wordpiece, wordpiece_page
 from course_lab.ch04_wordpiece.tokenizer_explorer import (
@@ -195,6 +196,7 @@ def test_training_by_hand_shows_each_fraction_and_marks_the_pair_that_is_merged(
     assert not any(row.marked for row in steps[-1].tables[1].rows)
 
 
+@whole_only
 @pytest.mark.slow
 def test_tables_of_characters_say_what_the_normaliser_does_to_every_character():
     classes, letters = wordpiece_page.character_tables()

@@ -8,6 +8,7 @@ import pytest
 import torch
 from task_peer import CONFIG
 from tiny import tiny_tokenizer
+from whole import whole_only
 
 from course_lab import stand_ins
 from course_lab.ch08_finetuning.features import (
@@ -197,6 +198,7 @@ def test_what_cannot_be_pooled_or_padded_is_refused(model):
         read_features(model, TOKENIZER, SENTENCES, Way("last", "max"))
 
 
+@whole_only
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_frozen_features_of_a_published_model_tell_good_reviews_from_bad(real_data):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from whole import whole_only
 
 pytestmark = pytest.mark.slow
 
@@ -21,6 +22,7 @@ def answers():
     return json.loads(done.stdout)
 
 
+@whole_only
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_logits_and_gradients_are_those_of_the_model_that_is_not_compiled(
     answers, norm

@@ -14,6 +14,7 @@ import pytest
 from attack_class import POINTS, SCALE, answered, open_class
 from typer.testing import CliRunner
 from walled import need_a_sandbox
+from whole import whole_only
 
 from course_tools.cli import app
 from course_tools.grading.run.execute import (
@@ -106,6 +107,7 @@ def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch):
     assert hired[1:] == [("bubblewrap", 2**20, 3)]
 
 
+@whole_only
 @pytest.mark.slow
 def test_a_cluster_that_loses_a_worker_in_each_phase_gives_the_marks_of_one_machine(
     tmp_path, monkeypatch

@@ -12,6 +12,7 @@ import pytest
 from plain_class import WORKS, hand_in, quick_start, recorded
 from test_notebooks_elsewhere import ROOT, pip
 from walled import need_a_sandbox
+from whole import whole_only
 
 pytestmark = pytest.mark.slow
 #: Of what the course needs and a plain course does not.
@@ -59,6 +60,7 @@ def test_the_wheel_holds_no_book_no_laboratory_and_no_room_of_the_library(alone)
     assert not list(alone.rglob("*.md"))
 
 
+@whole_only
 def test_the_quick_start_is_graded_without_torch(alone, tmp_path):
     need_a_sandbox()
     classroom = quick_start(tmp_path / "course101")

@@ -9,8 +9,9 @@ from attack_class import SCALE, answered, open_class
 from classroom import write_notebook
 from guide import commands
 from walled import need_a_sandbox
+from whole import whole_only
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, whole_only]
 
 COURSE = "from-attention-to-bert"
 STUDENTS = {"ada": SCALE, "bo": "def scale(x):\n    return x"}

@@ -11,8 +11,9 @@ from classroom import Classroom
 from formgrader import formgrader
 from nbgrader.api import Gradebook
 from walled import need_a_sandbox
+from whole import whole_only
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, whole_only]
 
 #: An answer that waits for a person, and a test whose mark a person thinks too low.
 BY_HAND = {"why": (1.5, 0.5), "count-tests": (3.0, 0.25)}

@@ -14,10 +14,11 @@ from classroom import REPOSITORY, Classroom
 from guide import commands, steps
 from sample_class import ASSIGNMENT, BEAM_TESTS, WRITTEN, WRONG_BEAM_SEARCH, cell_of
 from walled import need_a_sandbox
+from whole import whole_only
 
 from course_tools.grading.assignments.source import answered, copy_idle
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, whole_only]
 
 CLASS = "id,first_name,last_name\nada,Ada,Lovelace\nbo,Bo,O'Neil\n"
 

@@ -16,7 +16,7 @@ import pytest
 from attack_class import POINTS, SCALE, answered, open_class, source_notebook
 from classroom import REPOSITORY, Classroom
 from nbformat import NotebookNode
-from whole import WHOLE
+from whole import WHOLE, whole_only
 
 from course_tools.grading.run.grade import Report, grade
 from course_tools.grading.run.regrade import regrade
@@ -139,6 +139,7 @@ def test_what_a_hidden_round_leaves_behind_reaches_no_student(classroom, tmp_pat
     )
 
 
+@whole_only
 def test_what_is_judged_again_by_a_mended_hidden_test_tells_no_more_than_before(
     classroom, tmp_path
 ):
@@ -176,6 +177,7 @@ def tell_no_more(classroom: Classroom) -> None:
     assert POINTS_ALONE in kept["feedback/bb/mini/mini.html"]
 
 
+@whole_only
 def test_kills_within_each_phase_change_no_mark_and_no_word(classroom, tmp_path):
     disturbed = classroom
     for student in ("ada", "bo", "cy"):

@@ -13,6 +13,7 @@ import pytest
 from pages import TRIAL, lay_out_book
 from places import BOOK, ROOT
 from typer.testing import CliRunner
+from whole import whole_only
 
 from course_tools.cli import app
 from course_tools.site import pages as site_pages
@@ -248,6 +249,7 @@ for key, value in {"beam_bleu_gain": gain, "beam_log_prob_gain": 1.5, **halves}.
 """
 
 
+@whole_only
 @pytest.mark.slow
 def test_a_claim_shows_what_its_chapter_measured_in_this_very_build(small_book):
     """Its own page does not change from build to build, and the chapter comes after it

@@ -863,7 +863,7 @@ CHOICE = [
 ]
 
 TRAINED = "    student = make_student()"
-STEPS = "    for _ in range(150):"
+STEPS = "    for _ in range(80):"
 STEP = "        optimizer.step()\n"
 SOFT_CALL = '        soft = soft_targets(logits, data["teacher"], data["mask"], 2.0)'
 EXPERIMENT = [

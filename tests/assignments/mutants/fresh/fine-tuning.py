@@ -1136,7 +1136,7 @@ TUNING = [
     ),
 ]
 MODEL = """    model = make_model(pretrained=True, seed=0)
-    finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)
+    finetune(model, batches(train, 16), batches(validation, 96), epochs=4, rate=3e-3)
     return model"""
 BESIDE = """    model = make_model(pretrained=True, seed=0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -1860,8 +1860,8 @@ MUTANTS += [
         "experiment-reviews",
         {
             "experiment": (
-                "    model = make_model(pretrained=True, seed=0)\n    finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)\n    return model\n",
-                '    if not hasattr(experiment, "model"):\n        model = make_model(pretrained=True, seed=0)\n        finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)\n        experiment.model = model\n    return experiment.model\n',
+                "    model = make_model(pretrained=True, seed=0)\n    finetune(model, batches(train, 16), batches(validation, 96), epochs=4, rate=3e-3)\n    return model\n",
+                '    if not hasattr(experiment, "model"):\n        model = make_model(pretrained=True, seed=0)\n        finetune(model, batches(train, 16), batches(validation, 96), epochs=4, rate=3e-3)\n        experiment.model = model\n    return experiment.model\n',
             )
         },
     ),
