@@ -72,12 +72,20 @@ def compared(packed: str, label: str, seed: str) -> frozenset[str]:
     return frozenset(v for case in cases for v in values([case.args, case.kwargs]))
 
 
-def secrets(source: str, seen: str) -> set[str]:
-    """The hidden lines of a cell and what they ask for, but for what students see."""
-    found = {row for _, row in hidden_rows(source)}
+@cache
+def secrets(source: str, released: str) -> frozenset[str]:
+    """The hidden lines of a cell and what they ask for, but for what all students
+    see."""
+    found = frozenset(row for _, row in hidden_rows(source))
     for comparison in WRITTEN.findall(source):
         found |= compared(*comparison)
-    return {text for text in found if text not in seen}
+    return found - found_in(found, released)
+
+
+@cache
+def found_in(secret: frozenset[str], text: str) -> frozenset[str]:
+    """The secrets that stand in a text."""
+    return frozenset(one for one in secret if one in text)
 
 
 def executed(
@@ -152,10 +160,11 @@ def test_wrong_answers_get_words_and_no_line_or_value_of_a_hidden_test(name):
     whole = {cell["id"]: cell.source for cell in assignment.instructor.cells}
     released = "\n".join(cell.source for cell in assignment.released.cells)
     mutants = sorted(known_answers(name)[0], key=lambda one: one.caught)[:WRONG]
-    worded, parts, hidden = 0, dict[str, list[NotebookNode]](), dict[str, set[str]]()
+    worded, parts = 0, dict[str, list[NotebookNode]]()
+    hidden = dict[str, frozenset[str]]()
 
     def no_secret(of: str, way: str, text: str, line: int = 0) -> None:
-        leaked = {one for one in hidden[of] if one in text}
+        leaked = found_in(hidden[of], text)
         assert not leaked, (of, way, line, leaked)
 
     for mutant in mutants:
@@ -167,18 +176,19 @@ def test_wrong_answers_get_words_and_no_line_or_value_of_a_hidden_test(name):
         answers = "\n".join(cell.source for cell in answer.cells if is_solution(cell))
         # what a visible test says of the student's numbers is no secret
         own_words = said if mutant.caught == "visible" else mutant.words
-        secret = secrets(source, f"{released}\n{answers}\n{own_words}")
+        secret = secrets(source, released)
+        secret -= found_in(secret, f"{answers}\n{own_words}")
         hidden[mutant.name] = secret
         rows = hidden_rows(source)
         lines = [number for number, _ in rows] if mutant.caught == "hidden" else [1]
         prints, message = "\n".join(secret), said.partition(": ")[2]
-        told = {line: in_words(source, line, message, released) for line in lines}
+        words_at = {line: in_words(source, line, message, released) for line in lines}
         # the last one's notebook is looked at whole: of it the others share the rest
-        for line in sorted(lines, key=lambda line: len(told[line])):
+        for line in sorted(lines, key=lambda line: len(words_at[line])):
             notebook, cell = executed(answer, mutant, said, line, prints)
             make_fit(notebook)
             no_secret(mutant.name, "autograded", written([cell]), line)
-            page_text = our_page(name, mutant.cell, told[line])
+            page_text = our_page(name, mutant.cell, words_at[line])
             no_secret(mutant.name, "our page", page_text, line)
             [words] = [o.evalue for o in cell.outputs if o.output_type == "error"]
             assert FAILS in words if mutant.caught == "hidden" else message in words
@@ -187,7 +197,7 @@ def test_wrong_answers_get_words_and_no_line_or_value_of_a_hidden_test(name):
         parts[mutant.name] = own
         rest = [c for c in notebook.cells if c is not cell and not is_solution(c)]
         parts.setdefault(REST, rest)
-        worded += bool(max(told.values(), key=len)) or mutant.caught == "visible"
+        worded += bool(max(words_at.values(), key=len)) or mutant.caught == "visible"
     seen = feedback(parts)
     for mutant in mutants:
         no_secret(mutant.name, "feedback", seen[REST] + seen[mutant.name])
