@@ -136,6 +136,7 @@ def barred(page, looks: set[str]) -> list[str]:
     ] + faint(page, looks)
 
 
+@whole_only
 @pytest.mark.browser
 def test_all_can_be_seen_and_used_at_1280_by_720_and_printed_step_by_step(
     browser, site

@@ -134,6 +134,7 @@ def expected(tokenizer: Tokenizer, text: str) -> list[tuple[str, int, tuple[int,
     return list(zip(encoding.tokens, encoding.ids, encoding.offsets, strict=True))
 
 
+@whole_only
 def test_the_chapter_gives_the_librarys_ids_and_offsets_for_100_recorded_sentences(
     browser, site
 ):

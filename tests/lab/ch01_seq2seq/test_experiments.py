@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from expect import assert_near, refusal
+from whole import whole_only
 
 from course_lab import records, study
 from course_lab.ch01_seq2seq import (
@@ -219,6 +220,7 @@ class TestRuns:
         lengths = [len(sentence.split()) for sentence in corpus.text["test"]["en"]]
         assert rows[0]["pairs"] == sum(length <= 6 for length in lengths)
 
+    @whole_only
     @pytest.mark.slow
     def test_attention_learns_what_the_bottleneck_cannot(self):
         """Chapter 1 in small: sentences of up to 12 words, one seed, a few seconds."""
@@ -459,6 +461,7 @@ class TestCommand:
             record_experiment("seq2seq", "translation", None, ["dot"], [0])
 
 
+@whole_only
 @pytest.mark.real_data
 @pytest.mark.slow
 def test_multi30k_trains_on_the_real_sentences(real_data, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from expect import refusal
+from whole import whole_only
 
 from course_lab import records
 from course_lab.ch06_pretraining import pretraining_page, pretraining_plans
@@ -254,6 +255,7 @@ def test_the_probe_for_classes_is_tested_on_words_that_it_never_saw(corpus):
     assert 0.4 < len(HELD_OUT) / len(CLASSES) < 0.6
 
 
+@whole_only
 @pytest.mark.slow
 def test_who_is_hidden_is_told_by_a_mixture_of_words_and_not_by_mask_and_position(
     corpus,
@@ -477,6 +479,7 @@ def test_stages_go_on_where_the_last_one_ended_and_are_numbered_through(corpus):
     ), "it began anew"
 
 
+@whole_only
 @pytest.mark.slow
 def test_the_first_live_steps_lead_from_equal_chances_to_word_frequencies(two_worlds):
     told = []

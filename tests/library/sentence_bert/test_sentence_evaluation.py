@@ -6,6 +6,7 @@ import torch
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from whole import whole_only
 
 from course_lib.sentence_bert.evaluation import (
     pair_features,
@@ -125,6 +126,7 @@ def test_what_cannot_be_probed_is_refused():
             probe(FIRST, LABELS, strengths, folds=3)
 
 
+@whole_only
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_real_checkpoint_reaches_its_published_score_on_the_test_part_of_sts_b(

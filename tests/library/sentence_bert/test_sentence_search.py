@@ -11,6 +11,7 @@ from cases import for_each
 from expect import refusal
 from sklearn.cluster import KMeans
 from torch.utils._python_dispatch import TorchDispatchMode
+from whole import whole_only
 
 from course_lib.sentence_bert.search import closest_pairs, cluster, top_k
 
@@ -214,6 +215,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_t
 """  # noqa: E501
 
 
+@whole_only
 @pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux", reason="the peak of memory is read where Linux gives it"

@@ -11,6 +11,7 @@ from hostile_text import texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
+from whole import whole_only
 
 from course_lab.texts import hostile_texts, hostile_vocab
 from course_lib.wordpiece.fast import FastWordPiece
@@ -119,6 +120,7 @@ def test_every_third_line_of_wikitext_and_sst_with_the_published_vocabulary(
         assert row["examples"] == []
 
 
+@whole_only
 @pytest.mark.slow
 def test_every_fifth_paragraph_of_the_embedded_corpus(agreement):
     row = agreement.compare(

@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell
 from nbgrader.utils import compute_checksum
 from sample_class import cell_of, delete
 from typer.testing import CliRunner
+from whole import whole_only
 
 from course_tools.cli import app
 from course_tools.grading.check.check import Report, check
@@ -150,6 +151,7 @@ def test_sys_exit_is_named(tmp_path):
     assert "calls exit()" in words(report, "failing")
 
 
+@whole_only
 def test_a_notebook_computes_with_one_thread_as_in_grading(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     report = checked(
@@ -167,6 +169,7 @@ def test_endless_loop_is_stopped_and_the_rest_still_runs(tmp_path):
     assert earned(report) == [3.0, 4.0, None]
 
 
+@whole_only
 def test_loop_that_ignores_interrupts_ends_the_run(tmp_path):
     deaf = (
         "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n   "

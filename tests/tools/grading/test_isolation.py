@@ -35,6 +35,7 @@ from attack_class import (
 )
 from expect import refusal
 from walled import need_a_sandbox
+from whole import whole_only
 
 from course_tools.grading.run.execute import Transcript, execute, visible_round
 from course_tools.grading.run.grade import grade
@@ -500,6 +501,7 @@ def bubblewrap_given_to_an_ordinary_user(folder: Path) -> None:
         )
 
 
+@whole_only
 @pytest.mark.slow
 def test_an_ordinary_user_grades_attackers_and_an_honest_student(course):
     bubblewrap_given_to_an_ordinary_user(course)

@@ -54,6 +54,7 @@ def cell_that_imports(module: str) -> str:
     return f"{TRIAL}```{{code-cell}} ipython3\n{code}\n```\n"
 
 
+@whole_only
 @pytest.mark.slow
 def test_a_changed_module_executes_the_page_that_imports_it_and_no_other(small_book):
     library, book = small_book / "course_lib", small_book / "book"
@@ -97,6 +98,7 @@ def test_one_page_is_executed_and_opened_alone(small_book, monkeypatch):
     assert "no page begins with '04'; there are 03-other, index" in unknown.output
 
 
+@whole_only
 @pytest.mark.slow
 def test_a_name_that_the_reference_leaves_out_is_shown_as_code(small_book):
     names = ("course_lab.records.load", "course_lib.attention")
@@ -108,6 +110,7 @@ def test_a_name_that_the_reference_leaves_out_is_shown_as_code(small_book):
         assert re.search(rf"<code[^>]*><span class=\"pre\">{short}</span></code>", page)
 
 
+@whole_only
 @pytest.mark.slow
 def test_figures_are_drawn_whatever_the_backend_and_described_in_measured_numbers(
     small_book, monkeypatch
@@ -192,6 +195,7 @@ def test_one_warning_alone_fails_a_build(small_book):
         build(small_book)
 
 
+@whole_only
 @pytest.mark.slow
 def test_a_site_of_which_nothing_has_changed_is_not_laid_out_again(
     small_book, monkeypatch
