@@ -213,6 +213,15 @@ check_close(
     "LayerNorm of [1, 2, 3, 6] with eps = 0.5",
     "Mend LayerNorm in Assignment 2.",
 )
+with torch.no_grad():
+    norm.gain.copy_(tensor([3.0, 2.0, 1.0, 4.0]))
+    norm.offset.copy_(tensor([0.5, 0.0, -1.0, 1.0]))
+check_close(
+    norm(tensor([[1.0, 2.0, 3.0, 6.0]])).detach(),
+    tensor([[-2.5, -1.0, -1.0, 7.0]]),
+    "The same with gains of 3, 2, 1, 4 and offsets of 0.5, 0, -1, 1",
+    "Mend LayerNorm in Assignment 2: times the gain, plus the offset.",
+)
 norm = LayerNorm(4, eps=4.0, centred=False).to(device)
 check_close(
     norm(tensor([[1.0, 1.0, 3.0, 3.0]])).detach(),
