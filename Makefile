@@ -51,10 +51,10 @@ test: programs lint site ## Check everything, the grader in part; ends with pyte
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  -m "not records" $(PYTEST_ARGS)
 
-# What takes long, in full; `make test` takes a representative of each kind (tests/whole.py). The files are those that do so.
+# What takes long, in full; `make test` takes a representative of each kind (tests/whole.py), which is not repeated here.
 # `COURSE_TESTS=whole make test` is both in one.
 test-grading: programs site ## Check in full: every attack, answer and probe, a large class, stock nbgrader, every page, the GPU's steps
-	COURSE_TESTS=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	COURSE_TESTS=rest OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  $$(grep -rlE --include='test_*.py' '^from (whole|known_answers) import' tests) $(PYTEST_ARGS)
 
 # Figures that `course record` and the benchmarks left in book/results: they change when something is recorded anew.

@@ -16,6 +16,7 @@ import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 from on_device import OnDevice
+from whole import leave_out
 
 # Imported before the hook, hence left out of it: no shapes there, and a million calls
 # to generate a corpus, to look at each character of one or to cut it into pieces; and
@@ -118,6 +119,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             f"tests/conftest.py begins with {', '.join(gone)}, which is not there; mend"
             " its list"
         )
+    if repeated := leave_out(items):
+        items[0].config.hook.pytest_deselected(items=repeated)
+        kept = {*items} - {*repeated}
+        items[:] = [item for item in items if item in kept]
     if device := items and items[0].config.getoption("--device"):
         for item in items:
             if item.get_closest_marker("cpu"):

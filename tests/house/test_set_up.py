@@ -7,6 +7,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import tomllib
 
 import jsonschema
@@ -121,7 +122,7 @@ def test_test_does_not_release_exercises_anew_and_so_hide_old_ones():
 
 def test_test_grading_takes_every_case_of_each_file_that_has_representatives_in_test():
     command = planned("test-grading")[-2:]
-    assert "COURSE_TESTS=whole" in command[0]
+    assert "COURSE_TESTS=rest" in command[0]
     [choice] = re.findall(r"\$\((.*)\)", command[1])
     named = subprocess.run(
         ["bash", "-c", choice], cwd=ROOT, capture_output=True, text=True, check=True
@@ -137,6 +138,26 @@ def test_test_grading_takes_every_case_of_each_file_that_has_representatives_in_
     }
     assert {"tests/lab/test_probes.py", "tests/assignments/test_mutants.py"} <= using
     assert set(named) == using
+
+
+def test_test_grading_repeats_no_test_that_test_makes_as_it_is():
+    """Of a file without representatives, it takes what `make test` leaves out."""
+    file = "tests/library/sentence_bert/test_sentence_search.py"
+    found = {}
+    for tests in ("", "rest", "whole"):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "--collect-only", "-q", file],
+            cwd=ROOT,
+            env=os.environ | {"COURSE_TESTS": tests},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found[tests] = [line for line in done.stdout.splitlines() if "::" in line]
+    assert found[""] == found["whole"]
+    assert [line.partition("::test_")[2] for line in found["rest"]] == [
+        "a_million_vectors_are_searched_in_under_4_gigabytes"
+    ]
 
 
 @pytest.mark.parametrize(
