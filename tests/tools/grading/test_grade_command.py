@@ -16,7 +16,6 @@ import pytest
 from attack_class import COUNT, POINTS, SCALE, answered, open_class
 from classroom import REPOSITORY, Classroom
 from walled import need_a_sandbox
-from whole import whole_only
 
 from course_tools.grading.run.grade import CannotGrade, grade
 from course_tools.grading.run.record import CannotRecord
@@ -76,7 +75,6 @@ def term(tmp_path_factory):
     return Term(classroom, told, before, classroom.run("course grade mini"))
 
 
-@whole_only
 def test_it_was_killed_half_way(term):
     assert 2 <= len(term.log_before) < len(STUDENTS)
 
