@@ -1015,7 +1015,7 @@ def load_cases(draw: Draw) -> Iterator[Case]:
             kind = f"{'gamma and beta' if old else 'weight and bias'} in the names of norms"
             kind += f" and {'bert. in front' if prefix else 'no prefix'}"
             about = {"prefix": prefix, "old": old, "first": bool(prefix)}
-            sizes = small(num_hidden_layers=2) if old else one
+            sizes = small() if old else one
             yield case(kind, sizes, heads, **about)
     yield case("a model in training", one, training=True)
     yield case("square matrices alone", {**one, "intermediate_size": 6})
