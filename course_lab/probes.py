@@ -38,7 +38,7 @@ EXPERIMENTS: Mapping[str, Mapping[str, Study]] = {
         "prompts": family_prompts.STUDY,
     },
     "encoders": {
-        "stories": modern_stories.STUDY,
+        **modern_stories.STUDIES,
         "similarity": contrastive_runs.STUDY,
         "pydocs-pair": retrieval_runs.STUDY,
         "adapting": adapting.STUDY,

@@ -1,9 +1,10 @@
-"""What changed in encoders since BERT, one change at a time, on the `stories`.
+"""What changed in encoders since BERT, one change at a time, on the stories that
+chapter 6 trains on live, and on `pydocs`.
 
-Each variant is chapter 6's BERT with one change, trained for the same steps on the same
-text; the control is that BERT itself, with the paper's masks. All are measured on the
-same hidden tokens, in sequences of the training's length and of lengths that no model
-has seen.
+Each variant is that chapter's live BERT with one change, trained for the same steps on
+the same text; the control is that BERT itself, with the paper's masks. All are measured
+on the same hidden tokens, in sequences of the training's length and of lengths that no
+model has seen.
 """
 
 from collections.abc import Iterable
@@ -15,12 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lab.ch06_pretraining.few_stories import FEW_STORIES, little, story_corpus
-from course_lab.ch06_pretraining.pretrain import Plan, scaled_start
+from course_lab.ch06_pretraining.pretrain import scaled_start
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretrain_scores import hidden_tokens, score
 from course_lab.ch06_pretraining.pretraining_stories import (
-    RECIPE,
-    WITH_ADAMW,
+    LIVE,
     Recipe,
     read_stories,
 )
@@ -189,8 +189,8 @@ def measure(model: Model, corpus: Corpus) -> dict[str, dict[str, float]]:
 
 
 def read(study: Study, source: str | None, _: str | None) -> Corpus:
-    """Read the stories of a source."""
-    return read_stories(RECIPE, source)
+    """Read the texts of a source."""
+    return read_stories(study.recipe, source)
 
 
 def run(study: Study, name: str, seed: int, corpus: Corpus) -> dict[str, Any]:
@@ -211,26 +211,24 @@ def probe(study: Study, name: str) -> tuple[Study, Corpus]:
     short = {
         key: replace(x, recipe=little(x.recipe)) for key, x in study.variants.items()
     }
-    return replace(study, variants=short), story_corpus("stories", FEW_STORIES)
+    return replace(study, variants=short), story_corpus("two_worlds", FEW_STORIES)
 
 
-def _planned(**settings: Any) -> Recipe:
-    plain = WITH_ADAMW.shortened(0.45).trained(precision="float32")
-    plans: tuple[Plan, ...] = plain.stages
-    return Recipe(plans).masked(rate=settings.pop("rate", 0.15)).changed(**settings)
+def _study(name: str, **settings: Any) -> Study:
+    bert = LIVE.masked(rate=0.15).changed(**settings).trained(evaluate_every=None)
+    task = bert.last.data
+    more = bert.masked(rate=0.3)
+    variants = {
+        "BERT": Change(bert),
+        **{name: Change(bert, (name,)) for name in CHANGES},
+        "30% masked": Change(more),
+        "no next sentence": Change(bert.changed(next_sentence=False)),
+        "ModernBERT": Change(more.changed(next_sentence=False), modern=True),
+    }
+    return Study(name, variants, read, run, probe, {"task": task}, (task,))
 
 
-_BERT = _planned()
-STUDY = Study(
-    "encoders-stories",
-    {
-        "BERT": Change(_BERT),
-        **{name: Change(_BERT, (name,)) for name in CHANGES},
-        "ModernBERT": Change(_planned(rate=0.3, next_sentence=False), modern=True),
-    },
-    read,
-    run,
-    probe,
-    {"task": "stories"},
-    ("stories",),
-)
+STUDIES = {
+    "stories": _study("encoders-stories"),
+    "pydocs": _study("encoders-pydocs", data="pydocs", vocab_size=8192),
+}
