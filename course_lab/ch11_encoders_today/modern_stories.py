@@ -156,6 +156,8 @@ def _modern(config: Any, size: float) -> ModernBertConfig:
 
 def masked_loss_sum(model: nn.Module, batch: PreTrainingBatch) -> tuple[Tensor, int]:
     """Return the loss of a model that predicts hidden tokens and nothing else."""
+    if isinstance(model, BertForPreTraining):
+        return pretraining_loss_sum(model, batch._replace(next_sentence_labels=None))
     logits = model(
         batch.input_ids, batch.attention_mask, batch.masked_positions
     ).prediction_logits

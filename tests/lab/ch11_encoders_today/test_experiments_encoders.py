@@ -87,6 +87,17 @@ def test_positions_that_are_computed_are_not_trained():
     assert set(CHANGES) < set(STORIES)
 
 
+def test_without_next_sentences_pairs_are_read_but_their_head_learns_nothing():
+    study = modern_stories.STUDIES["stories"]
+    for name in ("BERT", "no next sentence"):
+        short, corpus = study.probe(study, name)
+        model, _ = modern_stories.train_variant(short.variants[name], corpus)
+        second = model.bert.embeddings.segment.weight[1]
+        begun = modern_stories.build(short.variants[name], len(corpus.tokenizer))
+        assert (second - begun.bert.embeddings.segment.weight[1]).abs().max() > 1e-5
+        assert bool(model.nsp_head.output.bias.any()) == (name == "BERT")
+
+
 def test_a_perfect_ranking_has_1_in_all_measures():
     found = retrieval_runs.measured(torch.eye(12))
     assert set(found.values()) == {1.0}
