@@ -20,11 +20,7 @@ from course_lab.ch06_pretraining.few_stories import FEW_STORIES, little, story_c
 from course_lab.ch06_pretraining.pretrain import scaled_start
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretrain_scores import hidden_tokens, score
-from course_lab.ch06_pretraining.pretraining_stories import (
-    LIVE,
-    Recipe,
-    read_stories,
-)
+from course_lab.ch06_pretraining.pretraining_stories import LIVE, Recipe, read_stories
 from course_lab.ch10_family.family_stories import guess_of
 from course_lab.probing import start
 from course_lab.study import Study

@@ -29,9 +29,9 @@ from course_lab.study import Study, shortened
 from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertForPreTraining
 from course_lib.files import CHECKPOINTS
-from course_lib.finetuning.examples import text_examples
+from course_lib.finetuning.examples import choice_examples, text_examples
 from course_lib.finetuning.finetune import FineTuningConfig, finetune
-from course_lib.finetuning.heads import SequenceClassifier
+from course_lib.finetuning.heads import MultipleChoiceClassifier, SequenceClassifier
 from course_lib.finetuning.predict import predict
 from course_lib.metrics.ranking import ndcg, recall_at, reciprocal_rank
 from course_lib.modern.contrastive import hard_negatives
@@ -53,7 +53,9 @@ from course_lib.training.loop import TrainingConfig, train
 from course_lib.wordpiece.fast import FastWordPiece
 
 Triple = tuple[str, str, str]  # query, its document, another document
-WAYS = ("BM25", "vectors", "fused", "sparse", "re-ranked")
+Choice = tuple[str, list[str]]  # query, and the documents that are to be scored
+WAYS = ("BM25", "vectors", "fused", "sparse", "re-ranked", "chosen", "both scores")
+CHOICES = 8  # documents of which a cross-encoder learns to choose one
 PREFIXES = ("query: ", "passage: ")
 
 
@@ -188,31 +190,75 @@ def sparse_scores(
 
 def reranked_scores(variant: Retrieval, inputs: Inputs, seed: int) -> Tensor:
     """Let a cross-encoder, trained on mined negatives, order BM25's first documents
-    anew."""
+    anew: one that tells right pairs from wrong ones, or one that has learnt to choose.
+    With "both scores" the order is that of its score and BM25's together."""
+    words = Bm25(inputs.test.documents).scores(inputs.test.queries)
+    first = words.topk(min(variant.reranked, words.shape[1]), dim=1)
+    found = (judged if variant.way == "re-ranked" else chosen)(
+        variant,
+        inputs,
+        [
+            (inputs.test.queries[q], [inputs.test.documents[d] for d in row])
+            for q, row in enumerate(first.indices.tolist())
+        ],
+        seed,
+    )
+    if variant.way == "both scores":
+        found = standardized(found) + standardized(first.values)
+    # above all documents that are not read
+    above = float(words.max()) + 1 - float(found.min())
+    return words.scatter(1, first.indices, found + above)
+
+
+def standardized(scores: Tensor) -> Tensor:
+    """Give each query's scores the mean 0 and the deviation 1, as units differ."""
+    centred = scores - scores.mean(dim=1, keepdim=True)
+    return centred / centred.std(dim=1, keepdim=True).clamp_min(1e-6)
+
+
+def judged(
+    variant: Retrieval, inputs: Inputs, asked: Sequence[Choice], seed: int
+) -> Tensor:
+    """Train on pairs, half of them wrong; return the probability that each is right."""
     tokenizer, texts = FastWordPiece.load(inputs.folder), inputs.train
     scores = Bm25(texts.documents).scores(texts.queries)
     mined = with_negatives(scores, texts, variant.ceiling)
     pairs = [pair for q, right, wrong in mined for pair in ((q, right), (q, wrong))]
-    labels = [1, 0] * len(mined)
     assert variant.config is not None
     model = start(
         SequenceClassifier.from_pretrained(inputs.folder, labels=2, seed=seed)
     )
-    examples = text_examples(pairs, labels, tokenizer, 2 * LENGTH)
+    examples = text_examples(pairs, [1, 0] * len(mined), tokenizer, 2 * LENGTH)
     finetune(model, examples, config=replace(variant.config, seed=seed))
-    first = Bm25(inputs.test.documents).scores(inputs.test.queries)
-    best = first.topk(min(variant.reranked, first.shape[1]), dim=1).indices
-    asked = [
-        (inputs.test.queries[q], inputs.test.documents[d])
-        for q, row in enumerate(best.tolist())
-        for d in row
-    ]
-    guesses = predict(model, tokenizer, asked, max_length=2 * LENGTH)
-    right = [float(guess.probabilities[1]) for guess in guesses]
-    # above all documents that are not read
-    return first.scatter(
-        1, best, float(first.max()) + 1 + torch.tensor(right).view_as(best)
+    flat = [(query, document) for query, found in asked for document in found]
+    guesses = predict(model, tokenizer, flat, max_length=2 * LENGTH)
+    right = torch.tensor([float(guess.probabilities[1]) for guess in guesses])
+    return right.view(len(asked), -1)
+
+
+def chosen(
+    variant: Retrieval, inputs: Inputs, asked: Sequence[Choice], seed: int
+) -> Tensor:
+    """Train to choose a query's document among mined ones, as the ending of a text is
+    chosen in chapter 8; return the logarithms of the probabilities."""
+    tokenizer, texts = FastWordPiece.load(inputs.folder), inputs.train
+    scores = Bm25(texts.documents).scores(texts.queries)
+    own = torch.arange(len(scores))
+    mined = hard_negatives(scores, own, CHOICES - 1, variant.ceiling)
+    rows = torch.cat([mined.queries[:, None], mined.documents], dim=1).tolist()
+    examples = choice_examples(
+        [texts.queries[row[0]] for row in rows],
+        [[texts.documents[d] for d in row] for row in rows],
+        [0] * len(rows),
+        tokenizer,
+        2 * LENGTH,
     )
+    assert variant.config is not None
+    model = start(MultipleChoiceClassifier.from_pretrained(inputs.folder, seed=seed))
+    finetune(model, examples, config=replace(variant.config, seed=seed))
+    guesses = predict(model, tokenizer, asked, max_length=2 * LENGTH)
+    likely = torch.tensor([guess.probabilities for guess in guesses])
+    return likely.clamp_min(torch.finfo(likely.dtype).tiny).log()
 
 
 def measured(scores: Tensor) -> dict[str, float]:
@@ -236,7 +282,7 @@ def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
     if variant.way == "sparse":
         scores, weights = sparse_scores(variant, inputs, seed)
         return {"scores": measured(scores), "weights": weights}
-    if variant.way == "re-ranked":
+    if variant.way in ("re-ranked", "chosen", "both scores"):
         return {"scores": measured(reranked_scores(variant, inputs, seed))}
     model = train_vectors(variant, inputs, seed)
     queries, documents = encoded(model, prefixed(variant, inputs.test))
@@ -276,6 +322,7 @@ def probe(study: Study, name: str) -> tuple[Study, Inputs]:
 
 
 _CONFIG = FineTuningConfig(steps=150, learning_rate=5e-4, batch_size=32, progress=False)
+_CHOOSING = replace(_CONFIG, batch_size=8)  # of 8 documents each
 SIZES = (8, 16, 32, 64)
 STUDY = Study(
     "encoders-pydocs-pair",
@@ -293,6 +340,8 @@ STUDY = Study(
         "sparse": Retrieval("sparse", _CONFIG),
         "sparse, no FLOPS loss": Retrieval("sparse", _CONFIG, sparsity=0.0),
         "re-ranked": Retrieval("re-ranked", _CONFIG),
+        "re-ranked by choice": Retrieval("chosen", _CHOOSING),
+        "re-ranked by both": Retrieval("both scores", _CHOOSING),
     },
     read,
     run,

@@ -3,6 +3,7 @@ they should be."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -125,6 +126,20 @@ def test_a_cross_encoder_orders_the_first_documents_and_no_others():
     first = found.topk(5, dim=1).indices.sort(dim=1).values
     assert torch.equal(first, kept.sort(dim=1).values)
     assert not torch.equal(found.argsort(dim=1), words.argsort(dim=1))
+
+
+def test_both_scores_count_alike_though_their_units_differ():
+    study = retrieval_runs.STUDY
+    short, inputs = study.probe(study, "re-ranked by both")
+    variant = replace(short.variants["re-ranked by both"], reranked=6)
+    both = retrieval_runs.reranked_scores(variant, inputs, seed=0)
+    alone = retrieval_runs.reranked_scores(replace(variant, way="chosen"), inputs, 0)
+    words = Bm25(inputs.test.documents).scores(inputs.test.queries)
+    read = words.topk(6, dim=1).indices
+    parts = [x.gather(1, read).numpy() for x in (alone, words)]
+    added = sum((x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True) for x in parts)
+    found = both.gather(1, read).numpy()
+    assert np.corrcoef(added.ravel(), found.ravel())[0, 1] > 1 - 1e-6
 
 
 def pairs_of(*texts):
