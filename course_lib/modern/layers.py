@@ -68,7 +68,7 @@ def rotate(
             f" {waves.shape[-1]}; make them with"
             f" sinusoidal_positions(length, dim={heads.shape[-1]})"
         )
-    sine, cosine = waves[..., 0::2], waves[..., 1::2]  # (T, N/2) each
+    sine, cosine = waves[..., 0::2], waves[..., 1::2]  # they alternate: (T, N/2) each
     a, b = heads.chunk(2, dim=-1)  # (*batch, T, N/2) each
     turned = torch.cat([a * cosine - b * sine, b * cosine + a * sine], dim=-1)
     return turned.to(heads.dtype)  # the waves may be more precise
