@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import fresh
+import nbformat
 import pytest
 import under_secrets
 from cases import for_each
@@ -19,6 +21,7 @@ from course_tools.grading.assignments.mutants import (
     Mark,
     Outcome,
     cases_key,
+    change,
     load_cases,
 )
 from course_tools.grading.assignments.mutants_page import record_path, what_caught
@@ -120,6 +123,14 @@ def test_right_answers_get_full_marks_whatever_a_class_s_hidden_inputs_are(
     each of these three a secret once took points of right answers."""
     told = [case.name for case in CASES[name][1]][:1]
     assert under_secrets.changed(name, (4,), tmp_path, told) == []
+
+
+@for_each("name", ASSIGNMENTS)
+def test_every_fresh_answer_fits_the_model_answers(name):
+    """Else `fresh.py` marks none of them."""
+    notebook = nbformat.read(ROOT / "solutions" / name / f"{name}.ipynb", 4)
+    mutants, right = fresh.load(name)
+    assert all(change(notebook, case.changes) for case in (*mutants, *right))
 
 
 @for_each("name", GRADED)

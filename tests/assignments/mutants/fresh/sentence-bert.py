@@ -877,9 +877,9 @@ EVALUATE = [
 MODEL = "    model, chance = make_model(), random.Random(0)"
 LOSS = "            loss = cosine_loss(model(*first), model(*second), scores)"
 SAMPLE = "batches(chance.sample(train, len(train)), 16)"
-OPTIMIZER = "    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)"
+OPTIMIZER = "    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)"
 STEPS = (
-    "    model.train()\n    for _ in range(5):\n        for first, second, scores in "
+    "    model.train()\n    for _ in range(3):\n        for first, second, scores in "
     + SAMPLE
     + ":\n"
     + LOSS
