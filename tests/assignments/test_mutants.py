@@ -125,6 +125,7 @@ def test_right_answers_get_full_marks_whatever_a_class_s_hidden_inputs_are(
     assert under_secrets.changed(name, (4,), tmp_path, told) == []
 
 
+@whole_only
 @for_each("name", ASSIGNMENTS)
 def test_every_fresh_answer_fits_the_model_answers(name):
     """Else `fresh.py` marks none of them."""
