@@ -46,7 +46,7 @@ def negatives(scores, relevant, k, margin):
         raise ValueError("no k")
     if margin < 0:
         raise ValueError("a margin below 0")
-    far = (scores.unsqueeze(1) <= scores.unsqueeze(2) - margin) | ~relevant.unsqueeze(2)
+    far = (scores.unsqueeze(1) + margin <= scores.unsqueeze(2)) | ~relevant.unsqueeze(2)
     left = far.all(dim=1) & relevant.any(dim=1)[:, None] & ~relevant & ~scores.isinf()
     every, numbers, found = torch.arange(len(scores), device=scores.device), [], []
     for _ in range(k):

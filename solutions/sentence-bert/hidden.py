@@ -20,6 +20,7 @@ FLOATS = ((DOUBLE, "float64"), (SINGLE, "float32"))
 PADDING = "Padding has no part, whatever its states are: 0 times nan is nan."
 LOW = "Fill padding with -torch.inf, which every type has."
 PRECISE = "float16 ends at 65504: add up in float32."
+IN_DOUBLE = "Add up states in float64 in float64."
 ROUNDED = "Add up in float32 at least, and round once, at the end."
 BEGINS = {  # where the tokens of a row begin that leaves `room` for padding
     "behind": lambda draw, room: 0,
@@ -82,6 +83,15 @@ def pool_cases(draw: Draw) -> Iterator[Case]:
             yield Case(kind, (hidden, draw.mask(3, 7)), hint=LOW)
     hidden, mask = draw.normal(2, 517, 3), draw.mask(2, 517)
     yield Case("long sentences", (hidden, mask), gradients=False)
+    for place in ("behind", "in front"):
+        mask = tokens(draw, 3, 7, place)
+        hidden = draw.normal(3, 7, 5)
+        hidden[:, :, 2] = hidden[:, :, 2].masked_fill(mask, 0.0)
+        yield Case("a feature that is 0", (hidden, mask), hint=PADDING, gradients=False)
+    for dtype, size in ((SINGLE, 1e-25), (torch.float16, 3e3)):
+        hidden, mask = draw.normal(4, 6, 5, dtype=dtype, scale=size), draw.mask(4, 6)
+        kind = f"states about {size} in {str(dtype)[6:]}"
+        yield Case(kind, (hidden, mask), gradients=False)
     for dtype in HALVES:
         for place in BEGINS:
             hidden, mask = draw.normal(3, 6, 5, dtype=dtype), tokens(draw, 3, 6, place)
@@ -118,6 +128,14 @@ def mean_cases(draw: Draw) -> Iterator[Case]:
                 kind = f"weights and padding {place}, in {name}"
                 tolerance = 2e-6 if dtype == DOUBLE else 0.0
                 yield Case(kind, (hidden, mask), given, PADDING, tolerance=tolerance)
+    hidden, mask = draw.normal(3, 5, 4, dtype=torch.float16, scale=1e3), draw.mask(3, 5)
+    given = {"weights": (100 + draw.normal(3, 5)).half()}
+    about = {"hint": PRECISE, "gradients": False}
+    yield Case("large states and weights in float16", (hidden, mask), given, **about)
+    hidden, mask = draw.normal(3, 5, 4, dtype=DOUBLE), draw.mask(3, 5, share=1.0)
+    hidden[:, 0], hidden[:, 3] = 1e9, -1e9
+    about = {"hint": IN_DOUBLE, "gradients": False, "tolerance": 2e-6}
+    yield Case("states in float64 that nearly cancel", (hidden, mask), **about)
     hidden, mask = draw.normal(3, 5, 4), draw.mask(3, 5, share=1.0)
     hidden[1, 2, 3] = math.nan
     about = {"gradients": False, "tolerance": 2e-6}
@@ -260,6 +278,7 @@ def cosine_cases(draw: Draw) -> Iterator[Case]:
             yield case(f"sizes that all differ, in {name}", *draw.sizes(2), dtype)
         yield case(f"long vectors in {name}", *draw.sizes(2), dtype, 1e6)
         yield case(f"short vectors in {name}", *draw.sizes(2), dtype, 1e-5)
+        yield case(f"very long vectors in {name}", *draw.sizes(2), dtype, 1e12)
     for _ in range(5):
         yield case("one pair", 1, 7)
         yield case("one feature", 5, 1)
@@ -322,9 +341,16 @@ def triplet_cases(draw: Draw) -> Iterator[Case]:
         one = case("triplets that keep the margin", 6, 5, 0.2)
         one.args[1][:] = one.args[0] + 0.01
         yield one
-        one = case("near vectors, far from 0, in float32", 6, 5, 0.2, SINGLE)
-        for vectors in one.args[:3]:
-            vectors[:] = 100 + 0.1 * vectors
+        for B in (6, 31):
+            one = case("near vectors, far from 0, in float32", B, 5, 0.2, SINGLE)
+            for vectors in one.args[:3]:
+                vectors[:] = 100 + 0.1 * vectors
+            yield one
+        one = case("positives that equal the anchors, and a margin that is just missed", 7, 5, 0)
+        a, p, n, _ = one.args
+        p[:], n[:] = a, a
+        n[:, 1] += 0.5
+        one.args, one.gradients, one.tolerance = (a, p, n, 0.501), False, 0.02
         yield one
 
 
@@ -412,8 +438,11 @@ class Bag(torch.nn.Module):
     def __init__(self, table) -> None:
         super().__init__()
         self.table = torch.nn.Parameter(table.clone())
+        self.frozen = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+        self.batches = []
 
     def forward(self, input_ids, attention_mask):
+        self.batches.append(len(input_ids))
         places = torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device)
         states = self.table[input_ids] / places[:, None]
         states = states.masked_fill(~attention_mask[:, :, None], 0.0)
@@ -437,7 +466,10 @@ def encode_twice(encode, table, sentences, batch_size, training):
         vectors.append(encode(model, sentences, batch_size))
         states.append(torch.random.get_rng_state())
         kept = model.table.grad is not None and bool((model.table.grad == 1).all())
-        if not (kept and model.table.requires_grad):
+        if sum(size < batch_size for size in model.batches) > 1:
+            raise Misuse("Only one batch may have fewer than batch_size sentences.")
+        model.batches.clear()
+        if not (kept and model.table.requires_grad and not model.frozen.requires_grad):
             raise Misuse("encode must leave the model and its gradients as they were.")
         with torch.no_grad():
             model.table.copy_(1 - model.table)
@@ -583,6 +615,10 @@ def rank_cases(draw: Draw) -> Iterator[Case]:
         for N in (2, 5, 13, 31):
             for words, made, hint in numbers(draw, N, dtype):
                 yield Case(f"{words}, in {name}", (made,), hint=hint, gradients=False)
+    for dtype, name in FLOATS:
+        made = draw.normal(9, dtype=dtype)
+        made[draw.sample(range(9), 5)] = torch.tensor([1, -1, 1, -1, -1], dtype=dtype) * math.inf
+        yield Case(f"infinite numbers, in {name}", (made,), hint=TIES, gradients=False)
     for N in (1, 2, 7):
         made = torch.full((N,), 0.1, dtype=DOUBLE, device=draw.device)
         yield Case("numbers that are all equal", (made,), hint=TIES, gradients=False)

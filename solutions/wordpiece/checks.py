@@ -179,6 +179,7 @@ WRONG = [
     ("empty input", "an error for an empty text", MAKE, MAKE + "    pieces[0]\n"),
     ("errors that are not raised", "a word that is too long is cut short", RAISE, "            ends[starts.index(start)] = start + room\n"),
     ("errors that are not raised", "the last word may be too long", CHECK + BEGIN + GROW, CHECK.replace("zip(starts, ends)", "zip(starts[:-1], ends)") + BEGIN + GROW.replace(GO, GO + "        seen = after\n").replace(FITS, f"(after == seen or {FITS})")),
+    ("errors that are not raised", "only the first word may not be too long", CHECK + BEGIN + GROW, CHECK.replace("zip(starts, ends)", "zip(starts[:1], ends)") + BEGIN + GROW.replace(GO, GO + "        seen = after\n").replace(FITS, f"(after == seen or {FITS})")),
     ("errors that are not raised", "another kind of error", RAISE, RAISE.replace("ValueError", "RuntimeError")),
     ("number types", "lists in the place of tuples", BACK, "    return [list(window) for window in found]\n"),
     ("changed arguments", "## is taken off the caller's pieces", BACK, "    pieces[:] = [piece.removeprefix(\"##\") for piece in pieces]\n" + BACK),

@@ -54,17 +54,18 @@ def corpus(draw: Draw, letters: str, words: int = 6, most: int = 4) -> dict[str,
 
 
 def as_data(value):
-    """Tables in one order and without zeros, and Fractions as two numbers."""
+    """Tables in one order, counts without zeros, and Fractions as two numbers."""
     if isinstance(value, Fraction):
         return "Fraction", value.numerator, value.denominator
     if isinstance(value, dict):
-        rows = {key: as_data(number) for key, number in value.items() if number != 0}
+        kept = {k: x for k, x in value.items() if x != 0 or isinstance(x, Fraction)}
+        rows = {key: as_data(number) for key, number in kept.items()}
         return {key: rows[key] for key in sorted(rows, key=repr)}
     return tuple(map(as_data, value)) if isinstance(value, tuple) else value
 
 
-def tables(function, *args):
-    return as_data(function(*args))
+def tables(function, *args, **options):
+    return as_data(function(*args, **options))
 
 
 def called(function, *args, **options):
@@ -183,9 +184,10 @@ def best_cases(draw: Draw) -> Iterator[Case]:
         yield case("scores of 0", "ab", lambda: 0 * HALF)
         yield case("whole numbers for scores", "ab", lambda: draw.randint(1, 3))
         yield case("floats for scores", "ab", lambda: -draw.random())
-        more = case("more pairs than have a score", "ab", lambda: HALF)
-        more.args[1].update({("!", "##!"): 99, ("x", "##y"): 99})
-        yield more
+        for score, words in ((HALF, ""), (-HALF, ", all of them below 0")):
+            more = case(f"more pairs than have a score{words}", "ab", lambda: score)
+            more.args[1].update({("!", "##!"): 99, ("x", "##y"): 99})
+            yield more
     yield Case("a single pair", ({("a", "##b"): HALF}, {("a", "##b"): 1}))
 
 
@@ -233,6 +235,7 @@ def merge_cases(draw: Draw) -> Iterator[Case]:
             ("one letter again and again", "a", ("a", "##a")),
             ("a pair the wrong way round", "ab", ("##b", "a")),
             ("a full stop", "aba.", ("##a", "##.")),
+            ("backslashes", "a\\1", ("##\\", "##1")),
         ):
             yield Case(kind, (first_pieces(letters * length), pair))
 
@@ -356,8 +359,11 @@ def rules_cases(draw: Draw) -> Iterator[Case]:
         counts = no_letter_twice(draw)
         word = max(counts, key=len)
         for special in (word, word[:2], word[0], f"##{word[-1]}"):
-            kind = "a special token that is a piece of a word, too"
-            yield train_case(kind, counts, 9, ONCE, specials=("[UNK]", special, "[PAD]"))
+            specials = "[UNK]", special, "[PAD]"
+            for more in (9, 0):
+                kind = "a special token that is a piece of a word, too"
+                yield train_case(kind, counts, more, ONCE, specials=specials)
+    yield train_case("words with signs", {"a!b": 3, 'c"d#': 4, "!": 2}, 3)
     for words in ("a", "ab", "bca"):
         yield train_case("words of one character", dict.fromkeys(words, 2), 3)
     for least in (2, 3, 5, 8):
@@ -437,6 +443,9 @@ def unknown_cases(draw: Draw) -> Iterator[Case]:
         for vocab in ({"[", "##X", "]"}, {"[", *(f"##{c}" for c in word)}, {*SPECIALS}):
             yield Case("a word that is typed as a special token is", (word, vocab))
     yield Case("a vocabulary without a piece", ("hug", set()))
+    for limit in (3, 7, 8):
+        known = "hugs" * 2, {"hugs", "##hugs"}
+        yield Case("few pieces of many characters", known, {"max_length": limit}, LENGTH)
     for kind, limit in length_limits(1, 60, 300):
         for length in (1, 2, 59, 60, 61, 99, 100, 101, 250, 300, 301):
             args = ("é東" * length)[:length], {"é", "##é", "東", "##東"}

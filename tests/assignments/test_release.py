@@ -12,8 +12,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
-from whole import first_or_all
+from whole import first_or_all, whole_only
 
+from course_tools.grading.assignments.comparisons import expected
 from course_tools.grading.assignments.lint import leaks, regions, secret_lines
 from course_tools.grading.assignments.release import assignments, build_source, release
 from course_tools.grading.assignments.source import AssignmentError, read_source, ships
@@ -177,6 +178,22 @@ def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name, source):
     assert [line for line in found if line.strip() not in said_openly] == []
     for marker in ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS"):
         assert marker not in handed_out
+
+
+@whole_only
+def test_a_reference_raises_nothing_but_the_errors_that_texts_ask_for(name):
+    """A comparison that calls its reference wrongly raises a TypeError, for any answer
+    too, and they would all agree."""
+    notebook = nbformat.read(ROOT / "solutions" / name / f"{name}.ipynb", as_version=4)
+    raised = {
+        told["result"][1][1][0][1]  # the error's own class
+        for cell in notebook.cells
+        for rows in expected(cell.source).values()
+        for row in rows
+        for told in row[1:]
+        if told["result"][0] == "raised"
+    }
+    assert raised <= {"ValueError"}
 
 
 def test_exercises_hold_the_notebooks_and_what_they_ship_and_nothing_else():
