@@ -23,9 +23,14 @@ WHOLE, NESTED = "vectors", "vectors, Matryoshka"
 Path = Sequence[str]  # the keys that lead to a figure within a run
 
 
+def runs(name: str, variant: str) -> Sequence[Mapping[str, Any]]:
+    """Return a variant's recorded runs, by seed; none if there are none."""
+    return runs_of(results_of(name)).get(variant, [])
+
+
 def values(name: str, variant: str, figure: Path) -> list[float]:
     """Return a figure of a variant's recorded runs in percent, by seed."""
-    found: list[Any] = list(runs_of(results_of(name)).get(variant, []))
+    found: list[Any] = list(runs(name, variant))
     for key in figure:
         found = [part[key] for part in found]
     return [100 * float(value) for value in found]
@@ -40,7 +45,7 @@ def lead(name: str, variant: str, control: str, figure: Path) -> Interval:
 
 def noted(name: str, variant: str, table: str) -> str:
     """Put what it was recorded by before a table."""
-    seeds = len(runs_of(results_of(name))[variant])
+    seeds = len(runs(name, variant))
     note = recorded_note(load(name), f"The next table, of {seeds} seeds, was")
     return f"{note}\n\n{table}"
 
@@ -62,6 +67,21 @@ def comparison(
         rows.append((variant, *figures, "" if variant == control else ahead))
     head = ("variant", *columns, f"ahead of {control}")
     return noted(name, control, markdown_table(head, rows))
+
+
+def sparse_table() -> str:
+    """Write nDCG@10 and the weights of a text, of sparse encoders with the loss on
+    operations and without."""
+    name, rows = "encoders-pydocs-pair", []
+    for variant in ("sparse", "sparse, no FLOPS loss"):
+        weights = [
+            mean_text([run["weights"][f"of a {text}"] for run in runs(name, variant)])
+            for text in ("query", "document")
+        ]
+        found = mean_text(values(name, variant, ("scores", "ndcg_10")))
+        rows.append((variant, found, *weights))
+    head = ("variant", "nDCG@10", "weights of a query", "of a document")
+    return noted(name, "sparse", markdown_table(head, rows))
 
 
 def sizes_table() -> str:

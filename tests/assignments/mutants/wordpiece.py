@@ -1431,7 +1431,7 @@ CHECK_OF_TOO_MUCH = (
 CHECKS = wrong_checks(
     "windows",
     "implementation(['hug', '##s'], 2, 1)",
-    "counting; empty input; sizes; the order; ties",
+    "counting; empty input; errors that are not raised; sizes; the order; ties",
     CHECK_OF_EXAMPLES,
     CHECK_OF_TOO_MUCH,
 )
