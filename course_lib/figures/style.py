@@ -100,6 +100,8 @@ MODELS: dict[str, Style] = {
     "ELMo": Style("#d55e00", "s", "--"),
     "GPT": Style("#008a64", "^", "-."),
     "BERT": Style("#0072b2", "o", "-"),
+    "rotary": Style("#d55e00", "s", "--"),
+    "ModernBERT": Style("#008a64", "^", "-."),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
