@@ -152,6 +152,11 @@ def gate_edges(draw: Draw) -> Iterator[Case]:
         for shut in (draw.uniform(7, 9), draw.uniform(11, 15)):
             yield gate_case(draw, "gates that are nearly shut, before large weights", shut=shut)
         yield gate_case(draw, "gates that are open or shut", scale=30.0)
+    shut = gate_case(draw, "gates that are shut, before what is nearly too large")
+    hidden, weight, _ = shut.args
+    hidden[:], weight[0::2], weight[1::2] = 1, -200 / weight.shape[1], 1e307 / weight.shape[1]
+    shut.gradients = False
+    yield shut
 
 
 GATES = ("the table of states", "the table of gates")
@@ -330,6 +335,9 @@ def lora_edges(draw: Draw) -> Iterator[Case]:
             yield lora_case(draw, kind, unasked=unasked)
         yield lora_case(draw, kind, most=-1, unasked=math.nan)
         yield lora_case(draw, "frozen weights", kwargs={"alpha": 3})
+    asked = lora_case(draw, "an adapter that is no number, and that a text asks for", least=1)
+    asked.args[3][0], asked.args[5][0], asked.gradients = math.nan, 0, False
+    yield asked
 
 
 Comparison("lora", lora_cases, (lora,), ("the result",))
