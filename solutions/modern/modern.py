@@ -47,7 +47,7 @@
 # F: features inside a feed-forward layer. E: features that come out of a layer. N: documents. Q: queries. A: adapters. r: rank of an adapter.
 #
 # **Rules for all functions.** Arguments stay as they are. Results have the dtype of the floats that come in. Gradients reach all floats
-# that go into a float result, unless the task says otherwise.
+# that go into a float result, unless it moves in steps, as nDCG does, or the task says otherwise.
 
 # %%
 import math
@@ -557,7 +557,7 @@ check_close(
 # \frac{e^{s_{bd}}}{e^{s_{bd}} + \sum_{w \in \mathcal W_b} e^{s_{bw}}}$$
 #
 # Return also the **hardest** wrong document of each query: that with the largest cosine, and of equal ones the first; -1 if a query has no
-# wrong document. Then its loss is 0. (Where rounding alone decides between two documents, either is right.)
+# wrong document, and the loss of that query is 0. (Where rounding alone decides between two documents, either is right.)
 #
 # Each query has one right document at least. A temperature of 0.001 is legal, and $e^{1000}$ is infinite.
 
@@ -921,8 +921,8 @@ assert not merge(weight, down, up, tensor([1.0, 2.0], torch.float64)).requires_g
 # * A search finds some documents and scores them; `found` says which. Those that it does not find stand nowhere in its ranking and earn nothing. What their score says does
 #   not matter; it may be `nan`. The scores of the others are finite.
 # * The best order is that of **all** documents, found or not, again with the first $k$. So who does not find loses.
-# * Documents with equal scores are put into the **worst** order, the least relevant first, so that nobody is lucky. Scores that differ by
-#   a rounding error are not equal.
+# * Documents with equal scores are put into the **worst** order, the least relevant first, so that nobody is lucky. Scores that differ
+#   in their last digit alone are not equal.
 # * A query for which no document is relevant has the value `nan`: there was nothing to find.
 
 
@@ -1120,7 +1120,7 @@ float(points)
 #
 # * *Positions*: the product of one query and one key that stands 3 positions behind it, at several positions of the query. Once both are turned by `rotate`; once
 #   the sines and cosines of BERT's predecessor, the Transformer, are added to them.
-# * *Masks*: which share of all pairs of tokens a layer computes, for sentences of 20 tokens, 12 of them joined in one row: with a mask for the row's sentences alone, with
+# * *Masks*: which share of all pairs of tokens a layer has to compute, for sentences of 20 tokens, 12 of them joined in one row: with a mask for the row's sentences alone, with
 #   `reach` 4, and with padding (12 rows, each as long as the row).
 # * *Adapters*: a frozen encoder, one random matrix, maps texts to vectors. A query and its document are alike in most directions of their features, but in 4 of
 #   32 directions they hold noise, ten times as large. `info_nce` trains an adapter, and `ndcg` measures on 200 other queries whether each finds its document among
@@ -1211,7 +1211,7 @@ print(f"\nMerged: largest difference {difference:.1e}, of numbers up to {largest
 # Look at what the cell above printed. Then write at most 200 words:
 #
 # 1. Compare *turned* and *added*; cite numbers. Which property of attention do they show, and which of your two functions of Part 1 says why?
-# 2. Compare the three *Masks*. What do joining and a local layer save, and what would a token lose if no first token saw the whole sentence?
+# 2. Compare the three *Masks*. What do joining and a local layer save, and what would a sentence lose if its first token saw its neighbours alone?
 # 3. Look at *Adapters*. Cite the numbers that say at which rank most is won, and say what the adapter has to do with the noisy directions.
 # 4. The merged matrix is not exactly equal. Why, and when would you merge, and when not?
 #
