@@ -220,7 +220,7 @@ def _study(name: str, **settings: Any) -> Study:
     more = bert.masked(rate=0.3)
     variants = {
         "BERT": Change(bert),
-        **{name: Change(bert, (name,)) for name in CHANGES},
+        **{one: Change(bert, (one,)) for one in CHANGES},
         "30% masked": Change(more),
         "ModernBERT": Change(more, modern=True),
     }
