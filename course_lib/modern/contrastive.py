@@ -70,8 +70,7 @@ def hard_negatives(
     tensor([[3, 2]])
     """
     own = scores.gather(1, right[:, None])  # (Q, 1)
-    # a share of its size, since a score may be below 0
-    allowed = scores <= own - (1 - ceiling) * own.abs()
+    allowed = scores <= own - (1 - ceiling) * own.abs()  # scores may be below 0
     allowed = allowed.scatter(1, right[:, None], False)
     queries = (allowed.sum(dim=1) >= count).nonzero()[:, 0]
     ranked = scores.masked_fill(~allowed, -torch.inf)[queries]

@@ -1,5 +1,4 @@
-"""Retrieval as it is done: several rankings joined into one, and texts as sparse
-vectors over the vocabulary.
+"""Several rankings joined into one, and texts as sparse vectors over the vocabulary.
 
 Other letters: Q, queries; N, documents.
 """
