@@ -31,7 +31,7 @@ TRAINED = [
     ("family-pydocs-pair", "late interaction", 12, None),
     ("family-prompts", "fine-tuned", 12, None),
     ("encoders-stories", "ModernBERT", 12, "scores/up to 64/mlm_loss"),
-    ("encoders-similarity", "SimCSE", 12, None),
+    ("encoders-similarity", "SimCSE", 40, None),
     ("encoders-pydocs-pair", "sparse", 12, None),
     ("encoders-translation", "both languages", 12, None),
     ("encoders-adapting", "LoRA 4, 80", 20, None),
