@@ -3,9 +3,14 @@ lead over a control, seed by seed.
 """
 
 from collections.abc import Mapping, Sequence
+from statistics import median
+from time import process_time
 from typing import Any
 
+import torch
+
 from course_lab.ch06_pretraining.pretraining_page import runs_of
+from course_lab.ch11_encoders_today import modern_stories
 from course_lab.ch11_encoders_today.adapting import FEW, MANY
 from course_lab.records import (
     lead_text,
@@ -67,6 +72,30 @@ def comparison(
         rows.append((variant, *figures, "" if variant == control else ahead))
     head = ("variant", *columns, f"ahead of {control}")
     return noted(name, control, markdown_table(head, rows))
+
+
+def costs_table(rounds: int = 5) -> str:
+    """Write how many weights of a changed BERT are trained, and the processor time of
+    its step, forwards and back, beside that of BERT: measured here, in turns."""
+    variants = modern_stories.STUDIES["stories"].variants
+    times: dict[str, list[float]] = {}
+    models: dict[str, Any] = {
+        name: modern_stories.build(variants[name], vocab_size=2733)
+        for name in ("BERT", *modern_stories.CHANGES[:5], "ModernBERT")
+    }
+    ids = torch.randint(5, 2733, (64, 64), generator=torch.Generator().manual_seed(0))
+    asked = {"masked_positions": torch.arange(0, ids.numel(), 7)}
+    for _ in range(rounds + 1):  # the first warms up
+        for name, model in models.items():
+            begin = process_time()
+            model(ids, **asked).prediction_logits.logsumexp(dim=1).sum().backward()
+            times.setdefault(name, []).append(process_time() - begin)
+    rows = []
+    for name, model in models.items():
+        ratios = [a / b for a, b in zip(times[name], times["BERT"], strict=True)]
+        weights = sum(x.numel() for x in model.parameters() if x.requires_grad)
+        rows.append((name, f"{weights:,}", f"{median(ratios[1:]):.2f}"))
+    return markdown_table(("variant", "weights", "time of a step"), rows)
 
 
 def sparse_table() -> str:

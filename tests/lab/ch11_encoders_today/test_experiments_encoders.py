@@ -9,7 +9,12 @@ import torch
 
 from course_lab import probes
 from course_lab.ch09_sentence_bert.bm25 import Bm25
-from course_lab.ch11_encoders_today import modern_stories, retrieval_runs, two_languages
+from course_lab.ch11_encoders_today import (
+    encoders_page,
+    modern_stories,
+    retrieval_runs,
+    two_languages,
+)
 from course_lab.ch11_encoders_today.modern_stories import CHANGES, WINDOW, Change
 from course_lib.modern.layers import GeGLU
 
@@ -39,6 +44,14 @@ def test_all_changes_have_nearly_as_many_weights_as_bert():
     for name, count in counts.items():
         lacking = 512 * 64 + 64 * 67 if name == "ModernBERT" else 0
         assert count == pytest.approx(counts["BERT"] - lacking, rel=0.01), name
+
+
+def test_costs_are_those_of_what_is_trained_beside_bert():
+    rows = [x.split("|") for x in encoders_page.costs_table(rounds=1).splitlines()[2:]]
+    cells = {row[1].strip(): [cell.strip() for cell in row[2:4]] for row in rows}
+    assert cells["BERT"][1] == "1.00"
+    fewer = int(cells["BERT"][0].replace(",", "")) - 512 * 64  # no table of positions
+    assert cells["rotary"][0] == cells["sinusoidal"][0] == f"{fewer:,}"
 
 
 def test_only_rotary_positions_do_not_see_where_a_text_begins():
