@@ -164,8 +164,8 @@ def masked_loss_sum(model: nn.Module, batch: PreTrainingBatch) -> tuple[Tensor, 
 def train_variant(variant: Change, corpus: Corpus) -> tuple[Model, float]:
     """Train a variant; return it with the seconds that it took."""
     model, seconds = build(variant, len(corpus.tokenizer)), 0.0
-    masks = variant.modern or "no next sentence" in variant.changes
-    loss = masked_loss_sum if masks else pretraining_loss_sum
+    no_pairs = variant.modern or "no next sentence" in variant.changes
+    loss = masked_loss_sum if no_pairs else pretraining_loss_sum
     for plan in variant.recipe.stages:
         told = train(
             model,

@@ -87,6 +87,11 @@ class Inputs(NamedTuple):
     folder: str
 
 
+def by_words(texts: PairTexts) -> Tensor:
+    """Score each document for each query by BM25."""
+    return Bm25(texts.documents).scores(texts.queries)
+
+
 def with_negatives(scores: Tensor, texts: PairTexts, ceiling: float) -> list[Triple]:
     """Put a negative to each pair that has one."""
     mined = hard_negatives(scores, torch.arange(len(scores)), 1, ceiling)
@@ -110,7 +115,7 @@ def train_vectors(variant: Retrieval, inputs: Inputs, seed: int) -> SentenceBert
         scores = in_batch_logits(*encoded(model, texts), temperature=1.0)
         rows = with_negatives(scores, texts, variant.ceiling)
     elif variant.mined == "BM25":
-        scores = Bm25(texts.documents).scores(texts.queries)
+        scores = by_words(texts)
         rows = with_negatives(scores, texts, variant.ceiling)
     objective: Objective = InBatchObjective()
     if variant.sizes:
@@ -192,7 +197,7 @@ def reranked_scores(variant: Retrieval, inputs: Inputs, seed: int) -> Tensor:
     """Let a cross-encoder, trained on mined negatives, order BM25's first documents
     anew: one that tells right pairs from wrong ones, or one that has learnt to choose.
     With "both scores" the order is that of its score and BM25's together."""
-    words = Bm25(inputs.test.documents).scores(inputs.test.queries)
+    words = by_words(inputs.test)
     first = words.topk(min(variant.reranked, words.shape[1]), dim=1)
     found = (judged if variant.way == "re-ranked" else chosen)(
         variant,
@@ -221,7 +226,7 @@ def judged(
 ) -> Tensor:
     """Train on pairs, half of them wrong; return the probability that each is right."""
     tokenizer, texts = FastWordPiece.load(inputs.folder), inputs.train
-    scores = Bm25(texts.documents).scores(texts.queries)
+    scores = by_words(texts)
     mined = with_negatives(scores, texts, variant.ceiling)
     pairs = [pair for q, right, wrong in mined for pair in ((q, right), (q, wrong))]
     assert variant.config is not None
@@ -242,7 +247,7 @@ def chosen(
     """Train to choose a query's document among mined ones, as the ending of a text is
     chosen in chapter 8; return the logarithms of the probabilities."""
     tokenizer, texts = FastWordPiece.load(inputs.folder), inputs.train
-    scores = Bm25(texts.documents).scores(texts.queries)
+    scores = by_words(texts)
     own = torch.arange(len(scores))
     mined = hard_negatives(scores, own, CHOICES - 1, variant.ceiling)
     rows = torch.cat([mined.queries[:, None], mined.documents], dim=1).tolist()
@@ -277,7 +282,7 @@ def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
     variant = study.variants[name]
     set_seed(seed)
     if variant.way == "BM25":
-        words = Bm25(inputs.test.documents).scores(inputs.test.queries)
+        words = by_words(inputs.test)
         return {"scores": measured(words)}
     if variant.way == "sparse":
         scores, weights = sparse_scores(variant, inputs, seed)
@@ -292,7 +297,7 @@ def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
     }
     scores = by_size[queries.shape[1]]
     if variant.way == "fused":
-        words = Bm25(inputs.test.documents).scores(inputs.test.queries)
+        words = by_words(inputs.test)
         scores = reciprocal_rank_fusion([words, scores])
     shorter = {str(size): measured(found)["ndcg_10"] for size, found in by_size.items()}
     return {"scores": measured(scores), "ndcg_10 by size": shorter}

@@ -438,7 +438,7 @@ class Bag(torch.nn.Module):
     def __init__(self, table) -> None:
         super().__init__()
         self.table = torch.nn.Parameter(table.clone())
-        self.frozen = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+        self.frozen = torch.nn.Parameter(table[:1].clone(), requires_grad=False)
         self.batches = []
 
     def forward(self, input_ids, attention_mask):
@@ -617,7 +617,8 @@ def rank_cases(draw: Draw) -> Iterator[Case]:
                 yield Case(f"{words}, in {name}", (made,), hint=hint, gradients=False)
     for dtype, name in FLOATS:
         made = draw.normal(9, dtype=dtype)
-        made[draw.sample(range(9), 5)] = torch.tensor([1, -1, 1, -1, -1], dtype=dtype) * math.inf
+        for place, sign in zip(draw.sample(range(9), 5), (1, -1, 1, -1, -1)):
+            made[place] = sign * math.inf
         yield Case(f"infinite numbers, in {name}", (made,), hint=TIES, gradients=False)
     for N in (1, 2, 7):
         made = torch.full((N,), 0.1, dtype=DOUBLE, device=draw.device)
