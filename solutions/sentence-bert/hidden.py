@@ -346,7 +346,9 @@ def triplet_cases(draw: Draw) -> Iterator[Case]:
             for vectors in one.args[:3]:
                 vectors[:] = 100 + 0.1 * vectors
             yield one
-        one = case("positives that equal the anchors, and a margin that is just missed", 7, 5, 0)
+        one = case(
+            "positives that equal the anchors, and a margin that is just missed", 7, 5, 0
+        )
         a, p, n, _ = one.args
         p[:], n[:] = a, a
         n[:, 1] += 0.5

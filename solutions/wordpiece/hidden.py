@@ -185,7 +185,7 @@ def best_cases(draw: Draw) -> Iterator[Case]:
         yield case("whole numbers for scores", "ab", lambda: draw.randint(1, 3))
         yield case("floats for scores", "ab", lambda: -draw.random())
         for score, words in ((HALF, ""), (-HALF, ", all of them below 0")):
-            more = case(f"more pairs than have a score{words}", "ab", lambda: score)
+            more = case(f"more pairs than have a score{words}", "ab", lambda x=score: x)
             more.args[1].update({("!", "##!"): 99, ("x", "##y"): 99})
             yield more
     yield Case("a single pair", ({("a", "##b"): HALF}, {("a", "##b"): 1}))
