@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import fresh
-import nbformat
 import pytest
 import under_secrets
 from cases import for_each
@@ -26,7 +25,7 @@ from course_tools.grading.assignments.mutants import (
 )
 from course_tools.grading.assignments.mutants_page import record_path, what_caught
 from course_tools.grading.assignments.release import assignments
-from course_tools.grading.assignments.source import AssignmentError
+from course_tools.grading.assignments.source import AssignmentError, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = assignments(ROOT)
@@ -129,7 +128,7 @@ def test_right_answers_get_full_marks_whatever_a_class_s_hidden_inputs_are(
 @for_each("name", ASSIGNMENTS)
 def test_every_fresh_answer_fits_the_model_answers(name):
     """Else `fresh.py` marks none of them."""
-    notebook = nbformat.read(ROOT / "solutions" / name / f"{name}.ipynb", 4)
+    notebook = read_source(ROOT / "solutions" / name / f"{name}.py")
     mutants, right = fresh.load(name)
     assert all(change(notebook, case.changes) for case in (*mutants, *right))
 
