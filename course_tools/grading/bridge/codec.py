@@ -170,6 +170,11 @@ class Writer:
         if kind is str:
             out += b"s"
             self._text(out, value)
+        elif kind is int and value in SMALL:
+            out += SMALL[value]
+        elif kind is list:
+            out += b"l"
+            self._items(out, tuple(value), depth)
         elif kind is dict or kind is tuple:
             out += b"d" if kind is dict else b"t"
             self._items(out, value if kind is tuple else _flat(value), depth)
@@ -184,10 +189,7 @@ class Writer:
         elif isinstance(value, numpy.ndarray | numpy.generic):
             self._array(out, value)
         elif isinstance(value, int):
-            out += b"i"
-            number = int(value)
-            size = number.bit_length() // 8 + 1
-            self._text(out, number.to_bytes(size, "little", signed=True))
+            out += _integer(int(value))
         elif isinstance(value, float):
             out += b"f" + DOUBLE.pack(float(value))
         elif isinstance(value, complex):
@@ -255,6 +257,13 @@ def _flat(value: Any) -> list[Any]:
     return [item for pair in dict.items(value) for item in pair]
 
 
+def _integer(number: int) -> bytes:
+    size = number.bit_length() // 8 + 1
+    return b"i" + LENGTH.pack(size) + number.to_bytes(size, "little", signed=True)
+
+
+#: Most integers that cross, as they are written.
+SMALL = {number: _integer(number) for number in range(-128, 1024)}
 #: Of a defaultdict, by name.
 FACTORIES = {kind.__name__: kind for kind in (int, float, list, dict, set, str)}
 COLLECTIONS: dict[bytes, Any] = {b"l": list, b"t": tuple, b"S": set, b"Z": frozenset}
@@ -317,13 +326,13 @@ class Reader:
         return value
 
     def _raw(self, size: int) -> bytes:
-        if size < 0 or self._at + size > len(self._data):
+        begin, self._at = self._at, self._at + size
+        if self._at > len(self._data):
             raise Refused("a message ends in the middle of a value")
-        self._at += size
-        return self._data[self._at - size : self._at]
+        return self._data[begin : self._at]
 
     def _number(self) -> int:
-        return LENGTH.unpack(self._raw(8))[0]
+        return int.from_bytes(self._raw(8), "little")
 
     def _count(self, least: int = 1) -> int:
         """A number of things that follow, of at least so many bytes each."""
@@ -340,7 +349,12 @@ class Reader:
         return range(count)
 
     def _bytes(self) -> bytes:
-        return self._raw(self._number())
+        begin = self._at + 8  # written out: most of a message is read here
+        size = int.from_bytes(self._data[self._at : begin], "little")
+        self._at = begin + size
+        if self._at > len(self._data):
+            raise Refused("a message ends in the middle of a value")
+        return self._data[begin : self._at]
 
     def _text(self) -> str:
         return self._bytes().decode("utf-8", "surrogatepass")
@@ -381,6 +395,13 @@ class Reader:
         if depth > DEPTH or self._values > VALUES:
             raise Refused(f"a value of more than {DEPTH} levels or {VALUES} parts")
         tag = self._raw(1)
+        if tag == b"s":
+            return self._text()
+        if tag == b"i":
+            data = self._bytes()
+            if len(data) > INTEGER_BYTES:
+                raise Refused(f"an integer of {len(data)} bytes")
+            return int.from_bytes(data, "little", signed=True)
         if tag in b"NTFe":
             return {b"N": None, b"T": True, b"F": False, b"e": Ellipsis}[tag]
         if tag in b"ltSZdCOQzqrL":
@@ -409,17 +430,12 @@ class Reader:
             if generator is None:
                 raise Refused("a random generator cannot be handed over here")
             return generator
-        if tag == b"i":
-            data = self._bytes()
-            if len(data) > INTEGER_BYTES:
-                raise Refused(f"an integer of {len(data)} bytes")
-            return int.from_bytes(data, "little", signed=True)
         if tag == b"f":
             return DOUBLE.unpack(self._raw(8))[0]
         if tag == b"c":
             return complex(*struct.unpack("<dd", self._raw(16)))
-        if tag in b"sP":
-            return self._text() if tag == b"s" else PurePath(self._text())
+        if tag == b"P":
+            return PurePath(self._text())
         if tag in b"bB":
             return self._bytes() if tag == b"b" else bytearray(self._bytes())
         if tag == b"y":

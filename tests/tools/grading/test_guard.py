@@ -97,6 +97,11 @@ WAYS_ROUND = {
         "guard_withheld(withheld, beside_tests=False)\n"
         "with allowed(): F.cross_entropy(x, y)"
     ),
+    "what a set-up cell gets in the grader": (
+        "vars(sys)['_course_guard'] = {}\n"
+        "guard_withheld(withheld, beside_tests=False)\n"
+        "with allowed(), guard_withheld(withheld)(): F.cross_entropy(x, y)"
+    ),
     "a name that is the grader's": (
         "__name__ = 'course_tools.mine'; import course_lib.wordpiece.tokenizer"
     ),
@@ -111,6 +116,13 @@ OPEN = {
     "a test within a test": "with allowed():\n with allowed(): pass\n F.gelu(x)",
     "a set-up that ran twice": (
         "with guard_withheld(withheld)(): F.cross_entropy(x, y); F.gelu(x)"
+    ),
+    "a set-up cell in the grader, which adds no second guard": (
+        "vars(sys)['_course_guard'] = {}\n"
+        "guard_withheld(withheld, beside_tests=False)\n"
+        "modes = torch._C._len_torch_function_stack()\n"
+        "guard_withheld(withheld)\n"
+        "assert torch._C._len_torch_function_stack() == modes"
     ),
     "torch's first optimizer, which looks for packages": (
         "layer = torch.nn.Linear(6, 2); torch.optim.AdamW(layer.parameters())"
