@@ -925,63 +925,6 @@ RIGHT_ANSWERS = [
         },
     ),
     RightAnswer(
-        "right_by_modules",
-        "makes the head a module, and counts hits by comparing whole tables",
-        {
-            "make-head": """class Head(torch.nn.Module):
-    def __init__(self, sizes, tensors):
-        super().__init__()
-        V, D = sizes["vocab_size"], sizes["hidden_size"]
-        self.dense = torch.nn.Linear(D, D)
-        self.norm = LayerNorm(D, sizes["layer_norm_eps"])
-        self.words = torch.nn.Linear(D, V)
-        numbers = {
-            "dense.weight": "cls.predictions.transform.dense.weight",
-            "dense.bias": "cls.predictions.transform.dense.bias",
-            "norm.gain": "cls.predictions.transform.LayerNorm.weight",
-            "norm.offset": "cls.predictions.transform.LayerNorm.bias",
-            "words.weight": "bert.embeddings.word_embeddings.weight",
-            "words.bias": "cls.predictions.bias",
-        }
-        self.load_state_dict({mine: tensors[theirs] for mine, theirs in numbers.items()})
-
-    def forward(self, hidden):
-        return self.words(self.norm(gelu(self.dense(hidden))))
-
-
-def make_head(sizes, tensors):
-    return Head(sizes, tensors).to(device).eval()
-""",
-            "accuracy": """def masked_accuracy(bert, head, texts, seed=0, batch_size=16):
-    generator = torch.Generator()
-    generator.manual_seed(seed)
-    hits = []
-    for first in range(0, len(texts), batch_size):
-        batch = to_batch(list(texts[first : first + batch_size]))
-        masked, labels = mask_tokens(
-            batch["input_ids"].cpu(), SPECIAL, MASK, len(VOCAB), generator, rate=0.15
-        )
-        batch = {**batch, "input_ids": masked.to(device)}
-        with torch.no_grad():
-            guesses = head(bert(**batch)[0]).argmax(dim=-1).cpu()
-        hits += (guesses == labels)[labels != IGNORE].tolist()
-    return sum(hits) / len(hits)
-""",
-            "find-alike": """def find_alike(bert, query, texts, most=3, same=None):
-    vectors = embed_texts(bert, [query, *texts])
-    scores, indices = search(vectors[:1], vectors[1:], len(texts), len(texts))
-    kept = torch.zeros(0, dtype=torch.int64, device=indices.device)
-    for n in indices[0]:
-        near = cosines(vectors[1:][[*kept, n]])[-1, :-1]
-        if same is None or not (near >= same).any():
-            kept = torch.cat([kept, n[None]])
-    kept = kept[:most].tolist()
-    score = dict(zip(indices[0].tolist(), scores[0].tolist()))
-    return [(texts[n], score[n]) for n in kept]
-""",
-        },
-    ),
-    RightAnswer(
         "right_with_other_defaults_and_helpers",
         "gives arguments other default values where the text leaves none, and shares a forward pass",
         {
@@ -1519,6 +1462,1168 @@ RIGHT_ANSWERS += [
             "blocks": 'def masked_softmax(scores, mask=None, sink=None):\n    """Softmax over the last dimension; masked positions get weight exactly 0."""\n    if mask is not None:\n        mask = mask.expand_as(scores)\n        if sink is None and (~mask).all(dim=-1).any():\n            raise ValueError("a row has no position that may be attended to")\n        scores = torch.where(mask, scores, torch.full_like(scores, -math.inf))\n    if sink is None:\n        return scores.softmax(dim=-1)\n    column = scores.new_full((*scores.shape[:-1], 1), sink)\n    weights = torch.cat((column, scores), dim=-1).softmax(dim=-1)\n    return weights[..., 1:]\n\n\nclass LayerNorm(torch.nn.Module):\n    def __init__(self, dim, eps=1e-5, centred=True):\n        super().__init__()\n        self.eps = eps\n        self.centred = centred\n        self.gain = torch.nn.Parameter(torch.ones(dim))\n        self.offset = torch.nn.Parameter(torch.zeros(dim))\n\n    def forward(self, hidden):\n        if self.centred:\n            spread, mean = torch.var_mean(hidden, dim=-1, correction=0, keepdim=True)\n            moved = hidden - mean\n        else:\n            spread = hidden.pow(2).mean(dim=-1, keepdim=True)\n            moved = hidden\n        return moved * torch.rsqrt(spread + self.eps) * self.gain + self.offset\n',
             "make-head": 'def make_head(sizes, tensors):\n    """The head that guesses words."""\n    here = {\n        name: tensor.to(device)\n        for name, tensor in tensors.items()\n        if name.startswith("cls.predictions.")\n    }\n    table = tensors["bert.embeddings.word_embeddings.weight"].to(device)\n    before = "cls.predictions.transform."\n    norm = LayerNorm(sizes["hidden_size"], sizes["layer_norm_eps"]).to(device)\n    norm.gain.data.copy_(here[before + "LayerNorm.weight"])\n    norm.offset.data.copy_(here[before + "LayerNorm.bias"])\n\n    def head(hidden, only=None):\n        dense = torch.nn.functional.linear(\n            hidden, here[before + "dense.weight"], here[before + "dense.bias"]\n        )\n        expected = norm(gelu(dense))\n        rows, offsets = table, here["cls.predictions.bias"]\n        if only is not None:\n            rows, offsets = rows.index_select(0, only), offsets.index_select(0, only)\n        return torch.matmul(expected, rows.t()) + offsets\n\n    return head\n',
             "fill-the-hole": 'def fill_mask(bert, head, text, most=4):\n    """Guess the hidden word."""\n    if len(text.split("[MASK]")) != 2:\n        raise ValueError(f"{text!r} must have one [MASK]")\n    batch = to_batch([text])\n    hole = batch["input_ids"][0].tolist().index(MASK)\n    with torch.no_grad():\n        hidden, _ = bert(**batch)\n        logits = head(hidden[:, hole]).squeeze(0)  # [V]\n    words = [number for number in range(len(VOCAB)) if number not in SPECIAL]\n    chances = logits[torch.tensor(words, device=device)].softmax(dim=0).tolist()\n    ranked = sorted(zip(chances, words), key=lambda pair: pair[0], reverse=True)\n    return [(VOCAB[number], chance) for chance, number in ranked[:most]]\n',
+        },
+    ),
+]
+
+# Written in November 2026 from the released notebook and the model answers alone.
+MUTANTS += [
+    # ----- blocks
+    Fresh(
+        "softmax_masks_with_a_large_negative_number",
+        "Masked scores become -1e9 instead of -inf, so their weight is not 0 where the allowed scores are as low.",
+        "numerics",
+        "together-blocks",
+        {"blocks": ('float("-inf")', "-1e9")},
+    ),
+    Fresh(
+        "softmax_refuses_an_empty_row_with_a_sink",
+        "Raises the ValueError for a row without an allowed position although there is a sink, which takes all.",
+        "legal input",
+        "together-blocks",
+        {
+            "blocks": (
+                "    if sink is not None:  # one more position",
+                """    if mask is not None and not mask.expand_as(scores).any(dim=-1).all():
+        raise ValueError("a row of the mask allows no position")
+    if sink is not None:  # one more position""",
+            )
+        },
+    ),
+    # ----- tokens
+    Fresh(
+        "encode_does_not_pass_max_length_on",
+        "encode leaves max_length at 100, whatever it is given.",
+        "hard-wired",
+        "together-tokens",
+        {
+            "tokens": (
+                "encode_word(word, vocab, max_length, mark):",
+                "encode_word(word, vocab, mark=mark):",
+            )
+        },
+    ),
+    Fresh(
+        "encode_end_is_start_plus_length",
+        "Computes the end of a piece as its start plus its length, which is wrong where characters of the text leave nothing or several behind (combining accents, zero-width ones).",
+        "legal input",
+        "together-tokens",
+        {"tokens": ("spans[place + length - 1][1]", "spans[place][0] + length")},
+    ),
+    # ----- model
+    Fresh(
+        "pair_forgets_further_separators_in_the_length",
+        "Does not count the further [SEP] of `between` when it cuts, so the sequence is longer than max_length.",
+        "cut-off",
+        "together-model",
+        {"model": (" + extra > max_length:", " > max_length:")},
+    ),
+    Fresh(
+        "depth_zero_runs_all_layers_2",
+        "Takes depth 0 as if it were None, so all layers run instead of none.",
+        "cut-off",
+        "together-model",
+        {"model": ("self.layers[:depth]", "self.layers[: depth or None]")},
+    ),
+    Fresh(
+        "load_shares_memory_with_the_file",
+        "Makes the parameters share memory with the tensors that it is given, so training changes those, and every other model that was loaded from them.",
+        "state",
+        "together-model",
+        {"model": ("parameter.copy_(found[name])", "parameter.data = found[name]")},
+    ),
+    Fresh(
+        "load_copies_before_it_has_looked_at_all",
+        "Copies each tensor as soon as it is found, so the model is half changed when a later one is missing.",
+        "state",
+        "together-model",
+        {
+            "model": (
+                """        found[name] = value
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(found[name])
+""",
+                """        with torch.no_grad():
+            parameter.copy_(value)
+        found[name] = value
+""",
+            )
+        },
+    ),
+    # ----- holes
+    Fresh(
+        "holes_lot_from_the_global_generator",
+        "Draws what becomes of a chosen piece from torch's global generator instead of `generator`, so two runs with one seed differ.",
+        "chance",
+        "together-holes",
+        {
+            "holes": (
+                "lot = torch.rand(input_ids.shape, generator=generator)",
+                "lot = torch.rand(input_ids.shape)",
+            )
+        },
+    ),
+    Fresh(
+        "loss_logarithm_of_a_softmax",
+        "Takes the logarithm of the softmax, which is infinite where a probability is rounded to 0.",
+        "numerics",
+        "together-holes",
+        {
+            "holes": (
+                "logits[chosen].log_softmax(dim=-1)",
+                "logits[chosen].softmax(dim=-1).log()",
+            )
+        },
+    ),
+    # ----- vectors
+    Fresh(
+        "search_keeps_no_more_than_a_block",
+        "Keeps no more hits than a block has vectors, so with k greater than block there are too few.",
+        "cut-off",
+        "together-vectors",
+        {
+            "vectors": (
+                "        scores, indices = scores[:, :k], indices.gather(1, order)[:, :k]\n",
+                """        keep = min(k, block)
+        scores, indices = scores[:, :keep], indices.gather(1, order)[:, :keep]
+""",
+            )
+        },
+    ),
+    Fresh(
+        "cosines_length_without_gradient",
+        "Takes the lengths as constants, so the gradient of the cosines has a part along each vector.",
+        "gradient",
+        "together-vectors",
+        {
+            "vectors": (
+                "unit = vectors / vectors.norm(dim=1, keepdim=True)",
+                "unit = vectors / vectors.norm(dim=1, keepdim=True).detach()",
+            )
+        },
+    ),
+    # ----- load-model
+    Fresh(
+        "load_bert_freezes_the_parameters",
+        "Switches requires_grad off, although the parameters can still be trained.",
+        "gradient",
+        "published-states",
+        {
+            "load-model": (
+                "model.to(device).eval()",
+                "model.to(device).eval().requires_grad_(False)",
+            )
+        },
+    ),
+    # ----- to-batch
+    Fresh(
+        "to_batch_cuts_before_the_special_tokens",
+        "Cuts the pieces to max_length before [CLS] and [SEP] come on, so a long text has two ids more than max_length.",
+        "cut-off",
+        "published-ids",
+        {
+            "to-batch": (
+                "pair_input(ids, None, CLS, SEP, max_length)",
+                "pair_input(ids[:max_length], None, CLS, SEP)",
+            )
+        },
+    ),
+    Fresh(
+        "to_batch_takes_small_mask_for_a_hole",
+        "Takes `[mask]` in small letters for [MASK]; the text says that [MASK] alone is one piece, all else is cut by encode.",
+        "legal input",
+        "published-ids",
+        {
+            "to-batch": (
+                'text.split("[MASK]")',
+                'text.replace("[mask]", "[MASK]").split("[MASK]")',
+            )
+        },
+    ),
+    # ----- make-head
+    Fresh(
+        "head_norm_with_its_default_eps",
+        "Leaves the eps of the norm at its default instead of the layer_norm_eps of the sizes.",
+        "hard-wired",
+        "head-logits",
+        {
+            "make-head": (
+                'LayerNorm(sizes["hidden_size"], eps=sizes["layer_norm_eps"])',
+                'LayerNorm(sizes["hidden_size"])',
+            )
+        },
+    ),
+    Fresh(
+        "head_only_without_gradient",
+        "With `only` the head runs under no_grad, so no gradient reaches the model below it.",
+        "gradient",
+        "head-logits",
+        {
+            "make-head": (
+                """        rows, biases = (E, c) if only is None else (E[only], c[only])
+        return norm(gelu(hidden @ W.T + b)) @ rows.T + biases
+""",
+                """        if only is not None:
+            with torch.no_grad():
+                return norm(gelu(hidden @ W.T + b)) @ E[only].T + c[only]
+        return norm(gelu(hidden @ W.T + b)) @ E.T + c
+""",
+            )
+        },
+    ),
+    # ----- fill-the-hole
+    Fresh(
+        "fill_probabilities_share_with_special_tokens",
+        "Removes the special tokens after the softmax over all pieces, so the probabilities of the others add up to less than 1.",
+        "legal input",
+        "fill-guesses",
+        {
+            "fill-the-hole": (
+                "masked_softmax(logits, allowed).topk(most)",
+                "logits.softmax(dim=-1).masked_fill(~allowed, 0.0).topk(most)",
+            )
+        },
+    ),
+    Fresh(
+        "fill_counts_holes_after_the_cut",
+        "Counts the [MASK] of the batch, which is cut to 128 ids, so a second one far behind the first raises no ValueError.",
+        "cut-off",
+        "fill-guesses",
+        {
+            "fill-the-hole": (
+                """    if text.count("[MASK]") != 1:
+        raise ValueError(f"{text!r} has {text.count('[MASK]')} [MASK]; it needs one")
+    batch = to_batch([text])
+""",
+                """    batch = to_batch([text])
+    holes = (batch["input_ids"] == MASK).sum().item()
+    if holes != 1:
+        raise ValueError(f"{text!r} has {holes} [MASK]; it needs one")
+""",
+            )
+        },
+    ),
+    # ----- accuracy
+    Fresh(
+        "accuracy_seeds_each_batch",
+        "Makes a generator for each batch, so all batches have their holes in the same places.",
+        "chance",
+        "score-held-out",
+        {
+            "accuracy": (
+                """    generator = torch.Generator().manual_seed(seed)
+    right, asked = 0, 0
+    for begin in range(0, len(texts), batch_size):
+""",
+                """    right, asked = 0, 0
+    for begin in range(0, len(texts), batch_size):
+        generator = torch.Generator().manual_seed(seed)
+""",
+            )
+        },
+    ),
+    Fresh(
+        "accuracy_guesses_among_the_true_pieces",
+        "Lets the model guess among the pieces that the true texts of the batch hold, so it is told which ones are possible.",
+        "leak",
+        "score-held-out",
+        {
+            "accuracy": (
+                "        right += (logits.argmax(dim=-1) == true).sum().item()\n",
+                """        seen = batch["input_ids"].unique()
+        right += (seen[logits[:, seen].argmax(dim=-1)] == true).sum().item()
+""",
+            )
+        },
+    ),
+    Fresh(
+        "accuracy_special_tokens_are_no_guess",
+        "Takes special tokens out of the guesses, since they are never asked for; a guess is the highest logit of all.",
+        "leak",
+        "score-held-out",
+        {
+            "accuracy": (
+                "        right += (logits.argmax(dim=-1) == true).sum().item()\n",
+                """        logits[:, list(SPECIAL)] = -math.inf
+        right += (logits.argmax(dim=-1) == true).sum().item()
+""",
+            )
+        },
+    ),
+    Fresh(
+        "accuracy_always_sixteen_texts",
+        "Takes 16 texts at a time, whatever batch_size says.",
+        "hard-wired",
+        "score-held-out",
+        {
+            "accuracy": (
+                """    for begin in range(0, len(texts), batch_size):
+        batch = to_batch(texts[begin : begin + batch_size])
+""",
+                """    for begin in range(0, len(texts), 16):
+        batch = to_batch(texts[begin : begin + 16])
+""",
+            )
+        },
+    ),
+    # ----- embed
+    Fresh(
+        "embed_counts_unknown_and_mask_as_words",
+        "Leaves out [CLS] and [SEP] alone, so [UNK] and [MASK] are counted as words.",
+        "legal input",
+        "sentences-vectors",
+        {"embed": ("SPECIAL)", "(CLS, SEP))")},
+    ),
+    Fresh(
+        "embed_remembers_vectors_by_text",
+        "Remembers the vector of each text for later calls, so another model, or one that was trained since, gets the vectors of the first.",
+        "state",
+        "sentences-vectors",
+        {
+            "embed": '''def embed_texts(bert, texts):
+    """One vector for each text."""
+    cache = embed_texts.__dict__.setdefault("cache", {})
+    new = [text for text in dict.fromkeys(texts) if text not in cache]
+    if new:
+        batch = to_batch(new)
+        with torch.no_grad():
+            states, _ = bert(**batch)
+        vectors = mean_pool(states, batch["input_ids"], batch["attention_mask"], SPECIAL)
+        cache.update(zip(new, vectors))
+    return torch.stack([cache[text] for text in texts])
+'''
+        },
+    ),
+    # ----- find-alike
+    Fresh(
+        "alike_looks_at_ten_times_most",
+        "Goes through the 10 * most nearest texts only, so with many texts that say the same it takes fewer than `most`.",
+        "cut-off",
+        "sentences-alike",
+        {"find-alike": ("vectors, len(texts), 1000)", "vectors, 10 * most, 1000)")},
+    ),
+    Fresh(
+        "alike_compares_with_the_last_taken",
+        "Compares a text with the one that was taken last, not with all that are taken.",
+        "legal input",
+        "sentences-alike",
+        {"find-alike": ("for m, _ in taken)", "for m, _ in taken[-1:])")},
+    ),
+    Fresh(
+        "alike_compares_with_texts_passed_over",
+        "Compares a text with all nearer ones, also with those that were passed over.",
+        "legal input",
+        "sentences-alike",
+        {
+            "find-alike": (
+                """    for n, score in zip(indices[0].tolist(), scores[0].tolist()):
+        if same is None or all(table[n, m] < same for m, _ in taken):
+            taken.append((n, score))
+""",
+                """    nearer = []
+    for n, score in zip(indices[0].tolist(), scores[0].tolist()):
+        if same is None or all(table[n, m] < same for m in nearer):
+            taken.append((n, score))
+        nearer.append(n)
+""",
+            )
+        },
+    ),
+    # ----- own-check
+    Fresh(
+        "check_overlooks_changed_tensors",
+        "Never looks whether labels, first and second are changed.",
+        "state",
+        "check-refuses",
+        {"own-check": ("        assert all(map(torch.equal, given, before))\n", "")},
+    ),
+    Fresh(
+        "check_overlooks_digits_of_a_small_chance",
+        "Compares `chance` with an absolute tolerance, so any very small number passes for a very small one.",
+        "numerics",
+        "check-refuses",
+        {
+            "own-check": (
+                "math.isclose(found[3], wanted[3], rel_tol=1e-9)",
+                "abs(found[3] - wanted[3]) < 1e-9",
+            )
+        },
+    ),
+    Fresh(
+        "check_overlooks_no_texts",
+        "Never gives tensors with no row.",
+        "cut-off",
+        "check-refuses",
+        {"own-check": ("for texts in (2, 1, 0):", "for texts in (2, 1):")},
+    ),
+    Fresh(
+        "check_overlooks_a_chance_above_one",
+        "Has no case in which as many texts are won as lost, so an implementation without min(1, ...) that knows n = 0 passes.",
+        "legal input",
+        "check-refuses",
+        {"own-check": ("        (3, 3, 0, 1.0),\n", "")},
+    ),
+]
+
+BLOCKS = '''def masked_softmax(scores, mask=None, sink=None):
+    """Softmax over the last dimension; masked positions get weight exactly 0."""
+    if mask is not None:
+        mask = torch.broadcast_to(mask, scores.shape)
+        if sink is None and bool((~mask).all(dim=-1).any()):
+            raise ValueError("a row may attend to nothing")
+        scores = scores.masked_fill(mask.logical_not(), -math.inf)
+    if sink is None:
+        return torch.nn.functional.softmax(scores, dim=-1)
+    last = scores.new_full((*scores.shape[:-1], 1), sink)
+    weights = torch.cat([last, scores], dim=-1).softmax(dim=-1)
+    return weights[..., 1:]
+
+
+class LayerNorm(torch.nn.Module):
+    def __init__(self, dim, eps=1e-5, centred=True):
+        super().__init__()
+        self.centred = centred
+        self.eps = eps
+        self.gain = torch.nn.Parameter(torch.full((dim,), 1.0))
+        self.offset = torch.nn.Parameter(torch.full((dim,), 0.0))
+
+    def forward(self, hidden):
+        if self.centred:
+            hidden = hidden - hidden.mean(dim=-1, keepdim=True)
+        size = (hidden * hidden).mean(dim=-1, keepdim=True).add(self.eps).sqrt()
+        return hidden / size * self.gain + self.offset
+'''
+
+TOKENS = '''def encode_word(word, vocab, max_length=100, mark="##"):
+    """Cut a word into pieces, the longest first."""
+    if len(word) > max_length:
+        return ["[UNK]"]
+    pieces, rest = [], word
+    while rest:
+        front = mark if pieces else ""
+        fits = [n for n in range(1, len(rest) + 1) if front + rest[:n] in vocab]
+        if not fits:
+            return ["[UNK]"]
+        pieces.append(front + rest[: fits[-1]])
+        rest = rest[fits[-1] :]
+    return pieces
+
+
+def encode(text, vocab, max_length=100, mark="##"):
+    """Cut a text into pieces, each with its place in the text."""
+    found = []
+    for word, spans in split_words(text):
+        pieces = encode_word(word, vocab, max_length, mark)
+        if pieces == ["[UNK]"]:
+            found.append(("[UNK]", spans[0][0], spans[-1][1]))
+            continue
+        spans = list(spans)
+        for number, piece in enumerate(pieces):
+            length = len(piece) - (len(mark) if number else 0)
+            own, spans = spans[:length], spans[length:]
+            found.append((piece, own[0][0], own[-1][1]))
+    return found
+'''
+
+MODEL = '''def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):
+    """Join one or two segments into the sequence that BERT reads."""
+    segments = [first] if second is None else [first, second]
+    marks = 2 if second is None else 2 + between
+    left = [len(segment) for segment in segments]
+    while sum(left) + marks > max_length and any(left):
+        shorter = len(left) == 2 and left[1] >= left[0]
+        left[1 if shorter else 0] -= 1
+    ids = [cls_id, *first[: left[0]], sep_id]
+    types = [0] * len(ids)
+    if second is not None:
+        ids += [sep_id] * (between - 1)
+        types += [0] * (between - 1)
+        ids += [*second[: left[1]], sep_id]
+        types += [1] * (left[1] + 1)
+    return ids, types
+
+
+def make_batch(inputs, pad_id=0, multiple=1):
+    """Put sequences of different lengths into tensors."""
+    lengths = [len(ids) for ids, _ in inputs]
+    T = (max(lengths) + multiple - 1) // multiple * multiple
+    input_ids = torch.full((len(inputs), T), pad_id, dtype=torch.int64)
+    token_type_ids = torch.zeros(len(inputs), T, dtype=torch.int64)
+    for row, (ids, types) in enumerate(inputs):
+        input_ids[row, : len(ids)] = torch.tensor(ids, dtype=torch.int64)
+        token_type_ids[row, : len(ids)] = torch.tensor(types, dtype=torch.int64)
+    attention_mask = torch.arange(T)[None, :] < torch.tensor(lengths)[:, None]
+    return {
+        "input_ids": input_ids,
+        "token_type_ids": token_type_ids,
+        "attention_mask": attention_mask,
+    }
+
+
+class BertEmbeddings(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        D = config.hidden_size
+        self.word = torch.nn.Embedding(config.vocab_size, D)
+        self.position = torch.nn.Embedding(config.max_position_embeddings, D)
+        self.token_type = torch.nn.Embedding(config.type_vocab_size, D)
+        self.norm = torch.nn.LayerNorm(D, eps=config.layer_norm_eps)
+        self.dropout = torch.nn.Dropout(p=config.dropout)
+
+    def forward(self, input_ids, token_type_ids=None, position_ids=None):
+        T = input_ids.shape[-1]
+        if position_ids is None:
+            position_ids = torch.arange(T, device=input_ids.device).expand(input_ids.shape)
+        if token_type_ids is None:
+            token_type_ids = input_ids * 0
+        hidden = self.word(input_ids) + self.token_type(token_type_ids)
+        hidden = hidden + self.position(position_ids)
+        return self.dropout(self.norm(hidden))
+
+
+class SelfAttention(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        D = config.hidden_size
+        self.num_heads = config.num_attention_heads
+        self.query, self.key, self.value = (torch.nn.Linear(D, D) for _ in range(3))
+        self.dropout = torch.nn.Dropout(p=config.dropout)
+
+    def forward(self, hidden, attention_mask=None, bias=None):
+        B, T, D = hidden.shape
+        N = D // self.num_heads
+        cut = lambda rows: rows.unflatten(-1, (self.num_heads, N))  # [B, T, H, N]
+        query, key, value = cut(self.query(hidden)), cut(self.key(hidden)), cut(self.value(hidden))
+        scores = torch.einsum("bthn,bshn->bhts", query, key) * N**-0.5
+        scores = scores if bias is None else scores + bias.unsqueeze(0)
+        if attention_mask is not None:
+            filling = attention_mask.logical_not().reshape(B, 1, 1, T)
+            scores = scores.masked_fill(filling, -math.inf)
+        weights = torch.softmax(scores, dim=-1)
+        context = torch.einsum("bhts,bshn->bthn", self.dropout(weights), value)
+        return context.flatten(2), weights
+
+
+def gelu(x):
+    """GELU of each number."""
+    return x * (0.5 + 0.5 * torch.erf(x * 0.5**0.5))
+
+
+class BertLayer(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        D, inner, eps = config.hidden_size, config.intermediate_size, config.layer_norm_eps
+        self.attention = SelfAttention(config)
+        self.attention_output = torch.nn.Linear(D, D)
+        self.attention_norm = torch.nn.LayerNorm(D, eps=eps)
+        self.intermediate = torch.nn.Linear(D, inner)
+        self.output = torch.nn.Linear(inner, D)
+        self.output_norm = torch.nn.LayerNorm(D, eps=eps)
+        self.dropout = torch.nn.Dropout(p=config.dropout)
+
+    def forward(self, hidden, attention_mask=None, bias=None):
+        change = self.attention_output(self.attention(hidden, attention_mask, bias)[0])
+        hidden = self.attention_norm(self.dropout(change) + hidden)
+        change = self.output(gelu(self.intermediate(hidden)))
+        return self.output_norm(self.dropout(change) + hidden)
+
+
+class Pooler(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.dense = torch.nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden, attention_mask=None):
+        first = hidden[:, 0]
+        if attention_mask is not None:
+            places = attention_mask.long().argmax(dim=1)
+            first = torch.stack([row[place] for row, place in zip(hidden, places.tolist())])
+        return self.dense(first).tanh()
+
+
+class BertModel(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.embeddings = BertEmbeddings(config)
+        layers = [BertLayer(config) for _ in range(config.num_hidden_layers)]
+        self.layers = torch.nn.ModuleList(layers)
+        self.pooler = Pooler(config)
+
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None, depth=None):
+        depth = len(self.layers) if depth is None else depth
+        hidden = self.embeddings(input_ids, token_type_ids)
+        for number, layer in enumerate(self.layers):
+            if number < depth:
+                hidden = layer(hidden, attention_mask)
+        return hidden, self.pooler(hidden)
+
+
+OUTSIDE = {
+    "embeddings.word": "embeddings.word_embeddings",
+    "embeddings.position": "embeddings.position_embeddings",
+    "embeddings.token_type": "embeddings.token_type_embeddings",
+    "embeddings.norm": "embeddings.LayerNorm",
+    "pooler.dense": "pooler.dense",
+}
+INSIDE = {
+    "attention.query": "attention.self.query",
+    "attention.key": "attention.self.key",
+    "attention.value": "attention.self.value",
+    "attention_output": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "intermediate": "intermediate.dense",
+    "output": "output.dense",
+    "output_norm": "output.LayerNorm",
+}
+
+
+def published_name(name, old=False):
+    """The published name of a parameter of BertModel, in a file of today or in an old one."""
+    *owner, kind = name.split(".")
+    if old and owner[-1].endswith("norm"):
+        kind = "gamma" if kind == "weight" else "beta"
+    if owner[0] == "layers":
+        place = ["encoder", "layer", owner[1], INSIDE[".".join(owner[2:])]]
+    else:
+        place = [OUTSIDE[".".join(owner)]]
+    return ".".join([*place, kind])
+
+
+def load_published(model, tensors):
+    """Put the numbers of a published checkpoint into a BertModel."""
+
+    def plain(name):
+        name = name[5:] if name.startswith("bert.") else name
+        name = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+        return name.replace("LayerNorm.beta", "LayerNorm.bias")
+
+    names = {plain(name): name for name in tensors}
+    plan = []
+    for name, parameter in model.named_parameters():
+        wanted = published_name(name)
+        if wanted not in names:
+            raise ValueError(f"{wanted} is missing")
+        source = names[wanted]
+        if tuple(tensors[source].shape) != tuple(parameter.shape):
+            raise ValueError(f"{wanted} has another shape than {tuple(parameter.shape)}")
+        plan.append((parameter, source))
+    with torch.no_grad():
+        for parameter, source in plan:
+            parameter.copy_(tensors[source])
+    return sorted(set(tensors) - {source for _, source in plan})
+'''
+
+HOLES = '''def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.15):
+    """Make holes."""
+    ordinary = torch.ones(vocab_size, dtype=torch.bool)
+    ordinary[list(special_ids)] = False
+    lot = torch.rand(input_ids.shape, generator=generator)
+    asked = (lot < rate) & ordinary[input_ids]
+    labels = torch.where(asked, input_ids, IGNORE)
+    fate = torch.rand(input_ids.shape, generator=generator)
+    pieces = ordinary.nonzero().flatten()
+    other = pieces[torch.randint(len(pieces), input_ids.shape, generator=generator)]
+    seen = torch.where(asked & (fate < 0.9), other, input_ids)
+    seen = torch.where(asked & (fate < 0.8), mask_id, seen)
+    return seen, labels
+
+
+def masked_logits(head, hidden, labels, most=None):
+    """Logits at the chosen positions, and at no other."""
+    text, place = (labels != IGNORE).nonzero(as_tuple=True)
+    rows = hidden[text, place]
+    size = max(len(rows), 1) if most is None else most
+    parts = [head(rows[begin : begin + size]) for begin in range(0, max(len(rows), 1), size)]
+    return torch.cat(parts), labels[text, place]
+
+
+def masked_loss(logits, labels):
+    """Mean loss over chosen positions."""
+    asked = labels.ne(IGNORE)
+    logs = torch.log_softmax(logits[asked], dim=-1)
+    picked = torch.take_along_dim(logs, labels[asked][:, None], dim=1)
+    return picked.sum().neg() / max(picked.numel(), 1)
+'''
+
+VECTORS = '''def cosines(vectors, common=None):
+    """The cosine of each use with each, without what they have in common."""
+    left = vectors if common is None else vectors - common
+    unit = left / torch.linalg.vector_norm(left, dim=1)[:, None]
+    return torch.einsum("nd,md->nm", unit, unit)
+
+
+def mean_pool(hidden, input_ids, attention_mask, special_ids):
+    """Mean of the words of each text."""
+    words = attention_mask
+    for special in special_ids:
+        words = words & (input_ids != special)
+    total = hidden.masked_fill(~words[:, :, None], 0.0).sum(dim=1)
+    return total / words.sum(dim=1, keepdim=True).clamp(min=1).to(hidden.dtype)
+
+
+def search(queries, collection, k, block):
+    """The k nearest vectors of each query, the nearest first."""
+    queries = torch.nn.functional.normalize(queries, dim=1)
+    scores = [queries.new_empty(len(queries), 0)]
+    indices = [torch.empty(len(queries), 0, dtype=torch.long, device=queries.device)]
+    begin = 0
+    while begin < len(collection):
+        rows = torch.nn.functional.normalize(collection[begin : begin + block], dim=1)
+        found = (queries @ rows.T).sort(dim=1, descending=True, stable=True)
+        scores.append(found.values[:, :k])
+        indices.append(found.indices[:, :k] + begin)
+        begin += block
+    scores, indices = torch.cat(scores, dim=1), torch.cat(indices, dim=1)
+    order = scores.argsort(dim=1, descending=True, stable=True)[:, :k]
+    return scores.gather(1, order), indices.gather(1, order)
+'''
+
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "all_parts_anew",
+        "every cell is written in another way: all parts, einsum attention, a check with an oracle of fractions",
+        {
+            "blocks": BLOCKS,
+            "tokens": TOKENS,
+            "model": MODEL,
+            "holes": HOLES,
+            "vectors": VECTORS,
+            "load-model": """def load_bert(sizes, tensors):
+    config = BertConfig(**dict(sizes))
+    bert = BertModel(config).to(device)
+    load_published(bert, tensors)
+    bert.train(False)
+    return bert
+""",
+            "to-batch": """def to_batch(texts, max_length=128):
+    import re
+
+    pieces, inputs = {*VOCAB}, []
+    for text in texts:
+        ids = []
+        for part in re.split(r"(\\[MASK\\])", text):
+            if part == "[MASK]":
+                ids.append(MASK)
+            else:
+                ids.extend(PLACE[piece] for piece, *_ in encode(part, pieces))
+        inputs.append(pair_input(ids, cls_id=CLS, sep_id=SEP, max_length=max_length))
+    batch = make_batch(inputs, pad_id=PAD)
+    return {name: batch[name].to(device) for name in batch}
+""",
+            "make-head": """def make_head(sizes, tensors):
+    part = lambda name: tensors[name].to(device)
+    dense = part("cls.predictions.transform.dense.weight"), part("cls.predictions.transform.dense.bias")
+    words, bias = part("bert.embeddings.word_embeddings.weight"), part("cls.predictions.bias")
+    norm = LayerNorm(sizes["hidden_size"], eps=sizes["layer_norm_eps"])
+    norm.load_state_dict(
+        {
+            "gain": tensors["cls.predictions.transform.LayerNorm.weight"],
+            "offset": tensors["cls.predictions.transform.LayerNorm.bias"],
+        }
+    )
+    norm = norm.to(device)
+
+    def head(hidden, only=None):
+        expected = norm(gelu(torch.nn.functional.linear(hidden, *dense)))
+        if only is None:
+            return torch.nn.functional.linear(expected, words, bias)
+        rows = words.index_select(0, only)
+        return torch.nn.functional.linear(expected, rows, bias.index_select(0, only))
+
+    return head
+""",
+            "fill-the-hole": """def fill_mask(bert, head, text, most=4):
+    if len(text.split("[MASK]")) != 2:
+        raise ValueError("one [MASK] is needed")
+    batch = to_batch([text])
+    hole = batch["input_ids"][0].tolist().index(MASK)
+    with torch.no_grad():
+        logits = head(bert(**batch)[0][0, hole])
+    ids = torch.arange(len(VOCAB), device=logits.device)
+    words = ~torch.isin(ids, torch.tensor(SPECIAL, device=logits.device))
+    chances = masked_softmax(logits, words)
+    order = chances.argsort(descending=True)[:most]
+    return [(VOCAB[place], chances[place].item()) for place in order.tolist()]
+""",
+            "accuracy": """def masked_accuracy(bert, head, texts, seed=0, batch_size=16):
+    generator, hits = torch.Generator(), []
+    generator.manual_seed(seed)
+    starts = range(0, len(texts), batch_size)
+    for part in (texts[start : start + batch_size] for start in starts):
+        batch = to_batch(part)
+        seen, labels = mask_tokens(batch["input_ids"].cpu(), SPECIAL, MASK, len(VOCAB), generator)
+        batch["input_ids"] = seen.to(device)
+        with torch.no_grad():
+            states = bert(**batch)[0]
+            asked = (labels != IGNORE).to(device)
+            guesses = head(states[asked]).argmax(dim=-1)
+        hits += (guesses.cpu() == labels[labels != IGNORE]).tolist()
+    return sum(hits) / len(hits)
+""",
+            "embed": """@torch.no_grad()
+def embed_texts(bert, texts):
+    rows = []
+    for begin in range(0, len(texts), 32):
+        batch = to_batch(texts[begin : begin + 32])
+        hidden = bert(**batch)[0]
+        rows.append(mean_pool(hidden, batch["input_ids"], batch["attention_mask"], SPECIAL))
+    return torch.cat(rows)
+""",
+            "find-alike": """def find_alike(bert, query, texts, most=3, same=None):
+    vectors = embed_texts(bert, texts)
+    (scores,), (order,) = search(embed_texts(bert, [query]), vectors, len(texts), 256)
+    fresh = torch.ones(len(texts), dtype=torch.bool, device=vectors.device)
+    table = None if same is None else cosines(vectors)
+    found = []
+    for score, place in zip(scores.tolist(), order.tolist()):
+        if len(found) >= most:
+            break
+        if fresh[place]:
+            found.append((texts[place], score))
+            if table is not None:
+                fresh &= table[:, place] < same
+    return found
+""",
+            "own-check": """def check_sign_test(implementation):
+    import random
+    from fractions import Fraction
+
+    def right(labels, first, second):
+        hits, votes, count = [0, 0], [0, 0], 0
+        for row in zip(labels, first, second):
+            scores = [0, 0]
+            for label, one, two in zip(*row):
+                if label != -100:
+                    count += 1
+                    scores[0] += one == label
+                    scores[1] += two == label
+            hits = [a + b for a, b in zip(hits, scores)]
+            votes[0] += scores[0] > scores[1]
+            votes[1] += scores[1] > scores[0]
+        n, k = sum(votes), min(votes)
+        chance = Fraction(2 * sum(math.comb(n, i) for i in range(k + 1)), 2**n)
+        return float(Fraction(hits[0] - hits[1], max(count, 1))), *votes, float(min(1, chance))
+
+    def ask(labels, first, second, T):
+        given = [
+            torch.tensor(rows, dtype=torch.int64, device=device).reshape(-1, T)
+            for rows in (labels, first, second)
+        ]
+        kept = [tensor.clone() for tensor in given]
+        found, wanted = implementation(*given), right(labels, first, second)
+        assert all(torch.equal(a, b) for a, b in zip(given, kept)), "a tensor is changed"
+        assert isinstance(found, tuple) and len(found) == 4
+        assert [type(part) for part in found] == [float, int, int, float]
+        assert math.isclose(found[0], wanted[0], rel_tol=2e-9, abs_tol=1e-12), (found, wanted)
+        assert found[1:3] == wanted[1:3], (found, wanted)
+        assert math.isclose(found[3], wanted[3], rel_tol=2e-9), (found, wanted)
+
+    chance = random.Random(11)
+    for number in range(100):
+        B, T = chance.randrange(1, 13), chance.randrange(1, 6)
+        skipped, good = chance.choice((0.0, 0.3, 0.8)), chance.choice((0.2, 0.5, 0.8))
+        labels, first, second = [], [], []
+        for _ in range(B):
+            row = [-100 if chance.random() < skipped else chance.randrange(4) for _ in range(T)]
+            labels.append(row)
+            for rows, share in ((first, good), (second, 0.5)):
+                guess = lambda label: label if chance.random() < share else chance.choice((-100, 0, 1, 2, 3))
+                rows.append([guess(label) for label in row])
+        ask(labels, first, second, T)
+        if number % 10 == 0:
+            ask(labels, second, first, T)
+            ask(labels, second, first, T)
+    for T in (1, 3):
+        ask([], [], [], T)
+        nothing = [[-100] * T] * 2
+        ask(nothing, nothing, [[5] * T] * 2, T)
+    for won, lost, ties in (
+        (1, 0, 0),
+        (0, 1, 0),
+        (1, 1, 0),
+        (3, 3, 1),
+        (10, 10, 0),
+        (9, 2, 3),
+        (2, 9, 0),
+        (0, 30, 1),
+        (60, 3, 0),
+        (3, 60, 0),
+        (400, 0, 0),
+        (480, 510, 10),
+        (510, 480, 10),
+        (990, 10, 0),
+        (1000, 0, 0),
+        (0, 0, 1000),
+    ):
+        both = [[7]] * won + [[8]] * lost + [[7]] * ties
+        other = [[8]] * won + [[7]] * (lost + ties)
+        ask([[7]] * len(both), both, other, 1)
+""",
+        },
+    ),
+    RightAnswer(
+        "plain_loops",
+        "one text at a time, padding by hand without pair_input and make_batch, sorting in Python",
+        {
+            "tokens": """def encode_word(word, vocab, max_length=100, mark="##"):
+    def pieces_of(start):
+        for end in reversed(range(start + 1, len(word) + 1)):
+            piece = word[start:end] if start == 0 else mark + word[start:end]
+            if piece in vocab:
+                return piece, end
+        return None, start
+
+    if len(word) > max_length:
+        return ["[UNK]"]
+    found, start = [], 0
+    while start != len(word):
+        piece, start = pieces_of(start)
+        if piece is None:
+            return ["[UNK]"]
+        found += [piece]
+    return found
+
+
+def encode(text, vocab, max_length=100, mark="##"):
+    def of_word(word, spans):
+        pieces = encode_word(word, vocab, max_length, mark)
+        if len(pieces) == 1:
+            yield pieces[0], spans[0][0], spans[-1][1]
+            return
+        end = 0
+        for number, piece in enumerate(pieces):
+            begin, end = end, end + len(piece) - len(mark) * (number > 0)
+            yield piece, spans[begin][0], spans[end - 1][1]
+
+    return [entry for word, spans in split_words(text) for entry in of_word(word, spans)]
+""",
+            "load-model": """def load_bert(sizes, tensors):
+    with torch.device(device):
+        model = BertModel(BertConfig(**sizes))
+    model.eval()
+    load_published(model, tensors)
+    return model
+""",
+            "to-batch": """def to_batch(texts, max_length=128):
+    known = frozenset(VOCAB)
+    rows = []
+    for text in texts:
+        ids, rest = [CLS], text
+        while True:
+            before, hole, rest = rest.partition("[MASK]")
+            for piece, _, _ in encode(before, known):
+                ids.append(PLACE[piece])
+            if not hole:
+                break
+            ids.append(MASK)
+        rows.append([*ids[: max_length - 1], SEP])
+    lengths = torch.tensor([len(row) for row in rows], device=device)
+    T = max(len(row) for row in rows)
+    input_ids = torch.tensor([row + [PAD] * (T - len(row)) for row in rows], device=device)
+    return {
+        "input_ids": input_ids,
+        "token_type_ids": torch.zeros_like(input_ids),
+        "attention_mask": torch.arange(T, device=device) < lengths[:, None],
+    }
+""",
+            "make-head": """class Guesser:
+    def __init__(self, sizes, tensors):
+        transform = "cls.predictions.transform."
+        self.dense = torch.nn.Linear(sizes["hidden_size"], sizes["hidden_size"])
+        self.norm = LayerNorm(sizes["hidden_size"], sizes["layer_norm_eps"])
+        with torch.no_grad():
+            self.dense.weight.copy_(tensors[transform + "dense.weight"])
+            self.dense.bias.copy_(tensors[transform + "dense.bias"])
+            self.norm.gain.copy_(tensors[transform + "LayerNorm.weight"])
+            self.norm.offset.copy_(tensors[transform + "LayerNorm.bias"])
+        self.dense.to(device), self.norm.to(device)
+        self.table = tensors["bert.embeddings.word_embeddings.weight"].to(device)
+        self.bias = tensors["cls.predictions.bias"].to(device)
+
+    def __call__(self, hidden, only=None):
+        wanted = slice(None) if only is None else only
+        state = self.norm(gelu(self.dense(hidden)))
+        return torch.matmul(state, self.table[wanted].t()) + self.bias[wanted]
+
+
+def make_head(sizes, tensors):
+    guesser = Guesser(sizes, tensors)
+
+    def head(hidden, only=None):
+        return guesser(hidden, only)
+
+    return head
+""",
+            "fill-the-hole": """def fill_mask(bert, head, text, most=4):
+    before, hole, behind = text.partition("[MASK]")
+    if not hole or "[MASK]" in behind:
+        raise ValueError("the text must have one [MASK]")
+    batch = to_batch([text])
+    with torch.no_grad():
+        states, _ = bert(**batch)
+        logits = head(states)[batch["input_ids"] == MASK]  # [1, V]
+    words = torch.tensor([[n not in SPECIAL for n in range(len(VOCAB))]], device=device)
+    chances = masked_softmax(logits, words)[0].tolist()
+    places = sorted(range(len(chances)), key=chances.__getitem__, reverse=True)
+    places = [place for place in places if place not in SPECIAL]
+    return [(VOCAB[place], chances[place]) for place in places[:most]]
+""",
+            "accuracy": """def masked_accuracy(bert, head, texts, seed=0, batch_size=16):
+    generator = torch.Generator(device="cpu")
+    generator.manual_seed(seed)
+    right = asked = 0
+    rest = list(texts)
+    while rest:
+        part, rest = rest[:batch_size], rest[batch_size:]
+        batch = to_batch(part)
+        given = batch["input_ids"].to("cpu")
+        masked, labels = mask_tokens(given, SPECIAL, MASK, len(VOCAB), generator, rate=0.15)
+        labels = labels.to(device)
+        with torch.no_grad():
+            states, _ = bert(
+                input_ids=masked.to(device),
+                attention_mask=batch["attention_mask"],
+                token_type_ids=batch["token_type_ids"],
+            )
+            guesses = head(states).argmax(dim=-1)  # [B, T]
+        right += int(((guesses == labels) & (labels != IGNORE)).sum())
+        asked += int((labels != IGNORE).sum())
+    return right / asked
+""",
+            "embed": """def embed_texts(bert, texts):
+    def one(text):
+        batch = to_batch([text])
+        with torch.no_grad():
+            states, _ = bert(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
+        return mean_pool(states, batch["input_ids"], batch["attention_mask"], SPECIAL)[0]
+
+    return torch.stack([one(text) for text in texts])
+""",
+            "find-alike": """def find_alike(bert, query, texts, most=3, same=None):
+    vectors = embed_texts(bert, texts)
+    scores, order = search(embed_texts(bert, [query]), vectors, len(texts), len(texts))
+    table = cosines(vectors)
+    rest = list(zip(order[0].tolist(), scores[0].tolist()))
+    taken = []
+    while rest and len(taken) < most:
+        (n, score), *rest = rest
+        taken.append((texts[n], score))
+        if same is not None:
+            rest = [(m, s) for m, s in rest if not table[m, n] >= same]
+    return taken
+""",
+        },
+    ),
+    RightAnswer(
+        "other_parts_and_tensor_work",
+        "other parts of Assignments 1, 5, 6 and 7, everything else with index arithmetic, topk after a cut of the special rows",
+        {
+            "blocks": BLOCKS.replace(
+                "torch.cat([last, scores], dim=-1).softmax(dim=-1)",
+                "torch.softmax(torch.cat([last, scores], dim=-1), dim=-1)",
+            ),
+            "holes": """def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.15):
+    special = torch.zeros_like(input_ids, dtype=torch.bool)
+    for number in special_ids:
+        special = special | (input_ids == number)
+    lot = torch.rand(input_ids.shape, generator=generator)  # one lot says all
+    chosen = (lot < rate) & ~special
+    labels = torch.full_like(input_ids, IGNORE)
+    labels[chosen] = input_ids[chosen]
+    words = torch.tensor([n for n in range(vocab_size) if n not in special_ids])
+    masked = input_ids.clone()
+    masked[chosen & (lot < 0.8 * rate)] = mask_id
+    swapped = chosen & (lot >= 0.8 * rate) & (lot < 0.9 * rate)
+    draws = torch.randint(len(words), (int(swapped.sum()),), generator=generator)
+    masked[swapped] = words[draws]
+    return masked, labels
+
+
+def masked_logits(head, hidden, labels, most=None):
+    places = (labels.flatten() != IGNORE).nonzero().flatten()
+    rows = hidden.flatten(0, 1).index_select(0, places)
+    if most is None or not len(rows):
+        logits = head(rows)
+    else:
+        logits = torch.cat([*map(head, torch.split(rows, most))], dim=0)
+    return logits, labels.flatten()[places]
+
+
+def masked_loss(logits, labels):
+    rows, truths = logits[labels != IGNORE], labels[labels != IGNORE]
+    total = torch.nn.functional.cross_entropy(rows, truths, reduction="sum")
+    return total / max(truths.numel(), 1)
+""",
+            "vectors": VECTORS.replace(
+                'torch.einsum("nd,md->nm", unit, unit)', "unit.mm(unit.t())"
+            ),
+            "load-model": """def load_bert(sizes, tensors):
+    fields = {name: sizes[name] for name in BertConfig.__dataclass_fields__ if name in sizes}
+    model = BertModel(BertConfig(**fields)).to(device=device)
+    load_published(model, tensors)
+    for module in model.modules():
+        module.training = False
+    return model
+""",
+            "to-batch": """def to_batch(texts, max_length=128):
+    pieces = {piece for piece in VOCAB}
+    look_up = lambda part: [PLACE[piece] for piece, _, _ in encode(part, pieces)]
+    inputs = []
+    for text in texts:
+        first, *others = map(look_up, text.split("[MASK]"))
+        ids = list(itertools.chain(first, *([MASK, *part] for part in others)))
+        inputs.append(pair_input(ids, None, cls_id=CLS, sep_id=SEP, max_length=max_length))
+    batch = make_batch(inputs, PAD)
+    batch.update((name, value.to(device)) for name, value in list(batch.items()))
+    return batch
+""",
+            "make-head": """def make_head(sizes, tensors):
+    start = "cls.predictions."
+    stored = {
+        name.removeprefix(start): value.to(device)
+        for name, value in tensors.items()
+        if name.startswith(start)
+    }
+    embeddings = tensors["bert.embeddings.word_embeddings.weight"].to(device)
+    norm = LayerNorm(sizes["hidden_size"], eps=sizes["layer_norm_eps"]).to(device)
+    norm.gain.data.copy_(stored["transform.LayerNorm.weight"])
+    norm.offset.data.copy_(stored["transform.LayerNorm.bias"])
+
+    def head(hidden, only=None):
+        dense = torch.matmul(hidden, stored["transform.dense.weight"].t())
+        state = norm(gelu(dense + stored["transform.dense.bias"]))
+        rows, bias = embeddings, stored["bias"]
+        if only is not None:
+            rows, bias = rows[only], bias[only]
+        return torch.einsum("...d,nd->...n", state, rows) + bias
+
+    return head
+""",
+            "fill-the-hole": """def fill_mask(bert, head, text, most=4):
+    if (holes := text.count("[MASK]")) != 1:
+        raise ValueError(f"{holes} holes")
+    batch = to_batch([text])
+    ids = torch.tensor([n for n in range(len(VOCAB)) if n not in SPECIAL], device=device)
+    with torch.no_grad():
+        states, _ = bert(**batch)
+        logits = head(states[batch["input_ids"] == MASK], only=ids)
+    chances, places = masked_softmax(logits)[0].topk(most)
+    return list(zip([VOCAB[n] for n in ids[places].tolist()], chances.tolist()))
+""",
+            "find-alike": """def find_alike(bert, query, texts, most=3, same=None):
+    vectors = embed_texts(bert, texts)
+    scores, indices = search(embed_texts(bert, [query]), vectors, len(texts), 64)
+    order = indices[0]
+    table = cosines(vectors)[order][:, order]  # the nearest first
+    alike = torch.zeros_like(table, dtype=torch.bool) if same is None else table >= same
+    taken = []
+    for rank in range(len(order)):
+        if not any(alike[rank, other] for other in taken):
+            taken.append(rank)
+    return [(texts[order[rank].item()], scores[0, rank].item()) for rank in taken[:most]]
+""",
         },
     ),
 ]

@@ -1186,3 +1186,918 @@ RIGHT_ANSWERS = [
         },
     ),
 ]
+
+# Written in November 2026 from the released notebook and the model answers alone.
+MUTANTS += [
+    # ----- soft
+    Fresh(
+        "soft_padding_left_out_after_the_softmax",
+        "Leaves the padding of the student in until the sum, so a nan there does not reach the loss, but its gradient.",
+        "leak",
+        "distillation-edges",
+        {
+            "soft": '''def soft_targets(student, teacher, mask, temperature):
+    """The loss of each sentence against the teacher's probabilities."""
+    log_p = (teacher.detach() / temperature).log_softmax(dim=-1)  # [B, T, V]
+    log_q = (student / temperature).log_softmax(dim=-1)
+    parts = log_p.exp() * (log_p - log_q)
+    divergence = torch.where(log_p.isinf(), 0, parts).sum(dim=-1)  # [B, T]
+    divergence = divergence.masked_fill(~mask, 0)
+    return temperature**2 * divergence.sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+'''
+        },
+    ),
+    Fresh(
+        "soft_clamps_the_students_probabilities",
+        "Takes the logarithm of probabilities that are 1e-12 at least, so a student who is surer than that pays too little and gets no gradient.",
+        "numerics",
+        "distillation-edges",
+        {
+            "soft": (
+                "log_q = (student / temperature).log_softmax(dim=-1)",
+                "log_q = (student / temperature).softmax(dim=-1).clamp(min=1e-12).log()",
+            )
+        },
+    ),
+    Fresh(
+        "soft_ruled_out_is_minus_ten_thousand",
+        "Replaces the teacher's -inf by -1e4, which a temperature of 1000 divides to -10: the word is possible again.",
+        "cut-off",
+        "distillation-edges",
+        {
+            "soft": '''def soft_targets(student, teacher, mask, temperature):
+    """The loss of each sentence against the teacher's probabilities."""
+    student = student.masked_fill(~mask[..., None], 0)
+    teacher = teacher.detach().masked_fill(~mask[..., None], 0).clamp(min=-1e4)
+    log_p = (teacher / temperature).log_softmax(dim=-1)  # [B, T, V]
+    log_q = (student / temperature).log_softmax(dim=-1)
+    divergence = (log_p.exp() * (log_p - log_q)).sum(dim=-1)  # [B, T]
+    return temperature**2 * divergence.sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+'''
+        },
+    ),
+    Fresh(
+        "soft_rules_words_out_for_the_student_too",
+        "Rules out the teacher's words for the student as well, so q is a softmax over the words that are left, not over all.",
+        "legal input",
+        "distillation-edges",
+        {
+            "soft": (
+                "    log_q = (student / temperature).log_softmax(dim=-1)",
+                """    student = student.masked_fill(teacher.isinf(), -torch.inf)
+    log_q = (student / temperature).log_softmax(dim=-1)""",
+            )
+        },
+    ),
+    # ----- mixed
+    Fresh(
+        "mixed_ignore_index_and_nan",
+        "Hands all logits to cross_entropy with ignore_index -1: a nan at padding does not reach the loss, but its gradient is nan there.",
+        "leak",
+        "distillation-mixed",
+        {
+            "mixed": '''def mixed_loss(soft, logits, labels, weight):
+    """Mix the soft losses of sentences with the hard ones."""
+    each = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), labels.flatten(), ignore_index=-1, reduction="none"
+    ).reshape(labels.shape)  # [B, T]
+    hard = each.sum(dim=1) / (labels >= 0).sum(dim=1)
+    return ((1 - weight) * soft + weight * hard).mean(), hard
+'''
+        },
+    ),
+    Fresh(
+        "mixed_hard_without_gradient",
+        "Returns the hard loss detached, as a number to be printed, although gradients reach all floats that go into a result.",
+        "gradient",
+        "distillation-mixed",
+        {
+            "mixed": (
+                "    return ((1 - weight) * soft + weight * hard).mean(), hard",
+                "    return ((1 - weight) * soft + weight * hard).mean(), hard.detach()",
+            )
+        },
+    ),
+    Fresh(
+        "mixed_soft_without_gradient",
+        "Takes the soft losses as given numbers and detaches them, although they are trained, too.",
+        "gradient",
+        "distillation-mixed",
+        {
+            "mixed": (
+                "    return ((1 - weight) * soft + weight * hard).mean(), hard",
+                "    return ((1 - weight) * soft.detach() + weight * hard).mean(), hard",
+            )
+        },
+    ),
+    Fresh(
+        "mixed_logarithm_of_softmax",
+        "Takes the logarithm of the softmax, which is 0 for a label whose logit is 110 below the largest one in float32: the loss is infinite.",
+        "numerics",
+        "distillation-mixed",
+        {
+            "mixed": (
+                "log_q = logits.masked_fill(~counted[..., None], 0).log_softmax(dim=-1)",
+                "log_q = logits.masked_fill(~counted[..., None], 0).softmax(dim=-1).log()",
+            )
+        },
+    ),
+    # ----- late-interaction
+    Fresh(
+        "maxsim_padding_is_minus_a_billion",
+        "Gives padding of a document the product -1e9 and only documents of padding alone -inf, so real products below -1e9 lose.",
+        "cut-off",
+        "maxsim-edges",
+        {
+            "late-interaction": '''def maxsim(queries, documents, query_mask, document_mask):
+    """Score every query against every document, token by token."""
+    queries = queries.masked_fill(~query_mask[..., None], 0)
+    documents = documents.masked_fill(~document_mask[..., None], 0)
+    products = torch.einsum("qtd,nsd->qnts", queries, documents)
+    products = products + (~document_mask)[None, :, None] * -1e9
+    best, partners = products.max(dim=-1)  # [Q, N, T]
+    some = document_mask.any(dim=1)  # [N]
+    best = best.masked_fill(~query_mask[:, None], 0)
+    scores = best.sum(dim=-1) / query_mask.sum(dim=1)[:, None]
+    scores = scores.masked_fill(~some, -torch.inf)
+    return scores, partners.masked_fill(~(some[:, None] & query_mask[:, None]), -1)
+'''
+        },
+    ),
+    Fresh(
+        "maxsim_nan_of_documents_in_the_gradient",
+        "Fills products with padding of a document, not the padding itself: nan there does not reach a score, but the gradient of the queries.",
+        "leak",
+        "maxsim-edges",
+        {
+            "late-interaction": (
+                "    documents = documents.masked_fill(~document_mask[..., None], 0)\n",
+                "",
+            )
+        },
+    ),
+    Fresh(
+        "maxsim_nan_of_queries_in_the_gradient",
+        "Fills the best products of a query's padding, not the padding itself: nan there is in the gradient of all documents.",
+        "leak",
+        "maxsim-edges",
+        {
+            "late-interaction": (
+                "    queries = queries.masked_fill(~query_mask[..., None], 0)\n",
+                "",
+            )
+        },
+    ),
+    Fresh(
+        "maxsim_padding_times_minus_infinity",
+        "Multiplies by the mask of the query, and 0 times -inf is nan: a padded query and a document of padding alone.",
+        "numerics",
+        "maxsim-edges",
+        {
+            "late-interaction": (
+                "best = best.masked_fill(~query_mask[:, None], 0)",
+                "best = best * query_mask[:, None]",
+            )
+        },
+    ),
+    # ----- few-shot
+    Fresh(
+        "prompt_question_that_just_fits",
+        "Raises ValueError also if the start and the question alone are exactly `longest` tokens.",
+        "cut-off",
+        "prompts-build",
+        {
+            "few-shot": (
+                "    if len(start) + len(question) > longest:",
+                "    if len(start) + len(question) >= longest:",
+            )
+        },
+    ),
+    Fresh(
+        "prompt_cut_behind_the_first_between",
+        "Cuts the written prompt behind the first `between`, which may also be a token of a shot, so that half a shot stays.",
+        "legal input",
+        "prompts-build",
+        {
+            "few-shot": '''def build_prompt(start, shots, question, between, longest):
+    """Write a prompt: the start, the shots, the question."""
+    if len(start) + len(question) > longest:
+        raise ValueError("the prompt is too long without any shot")
+    shown, kept = [], len(shots)
+    for asked, answer in shots:
+        shown += [*asked, *answer, between]
+    while kept and len(start) + len(shown) + len(question) > longest:
+        shown = shown[shown.index(between) + 1 :]
+        kept -= 1
+    return [*start, *shown, *question], kept
+'''
+        },
+    ),
+    Fresh(
+        "prompt_drops_equal_shots_together",
+        "Leaves out all shots that are equal to the first one, where two shots may be equal.",
+        "legal input",
+        "prompts-build",
+        {
+            "few-shot": (
+                "        shown = shown[1:]",
+                "        shown = [shot for shot in shown if shot != shown[0]]",
+            )
+        },
+    ),
+    # ----- tokens
+    Fresh(
+        "tokens_in_float64",
+        "Computes log_softmax in float64 and leaves it there, so the table does not have the dtype of the logits.",
+        "numerics",
+        "prompts-tokens",
+        {
+            "tokens": (
+                "model(ids)[:, begin - 1 : -1].log_softmax(dim=-1)",
+                "model(ids)[:, begin - 1 : -1].double().log_softmax(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "tokens_padding_times_zero",
+        "Multiplies by the mask, which makes nan of padding that the model rules out with a logit of -inf.",
+        "leak",
+        "prompts-tokens",
+        {
+            "tokens": (
+                "return found.masked_fill(~mask, 0), mask",
+                "return found * mask, mask",
+            )
+        },
+    ),
+    Fresh(
+        "tokens_without_gradient",
+        "Calls the model under no_grad, although gradients reach all floats that go into a result.",
+        "gradient",
+        "prompts-tokens",
+        {
+            "tokens": (
+                "    log_probs = model(ids)[:, begin - 1 : -1].log_softmax(dim=-1)  # [A, M, V]\n",
+                """    with torch.no_grad():
+        logits = model(ids)
+    log_probs = logits[:, begin - 1 : -1].log_softmax(dim=-1)  # [A, M, V]
+""",
+            )
+        },
+    ),
+    Fresh(
+        "tokens_padded_with_zero",
+        "Fills up with 0 instead of `pad`.",
+        "hard-wired",
+        "prompts-tokens",
+        {"tokens": ("*[pad] * (M - len(answer))", "*[0] * (M - len(answer))")},
+    ),
+    # ----- choice
+    Fresh(
+        "choice_powers_in_float32",
+        "Takes the power of an integer tensor, which is float32: in float64 the scores have half the digits, bfloat16 scores become float32.",
+        "numerics",
+        "prompts-choose",
+        {
+            "choice": (
+                "power = mask.sum(dim=-1).to(log_probs.dtype) ** alpha",
+                "power = mask.sum(dim=-1) ** alpha",
+            )
+        },
+    ),
+    Fresh(
+        "choice_nan_padding_of_the_prior",
+        "Fills the padding of the log-probabilities, but multiplies that of the prior by 0, which leaves a nan.",
+        "leak",
+        "prompts-choose",
+        {
+            "choice": (
+                "prior.masked_fill(~mask, 0).sum(dim=-1)",
+                "(prior * mask).sum(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "choice_prior_without_gradient",
+        "Detaches the prior, although gradients reach all floats that go into a result.",
+        "gradient",
+        "prompts-choose",
+        {
+            "choice": (
+                "prior.masked_fill(~mask, 0).sum(dim=-1)",
+                "prior.detach().masked_fill(~mask, 0).sum(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "choice_nearly_equal_is_equal",
+        "Counts scores within 1e-6 of the largest one as equal and takes the first of them, where another one is larger.",
+        "cut-off",
+        "prompts-choose",
+        {
+            "choice": (
+                "    return scores.argmax(dim=-1), scores",
+                """    largest = scores.max(dim=-1, keepdim=True).values
+    return (scores >= largest - 1e-6).int().argmax(dim=-1), scores""",
+            )
+        },
+    ),
+    # ----- experiment
+    Fresh(
+        "experiment_asks_the_teacher_of_the_notebook",
+        "Trains on what the notebook's `teacher` says about all 96 pairs instead of on the stories it is given.",
+        "leak",
+        "experiment-student",
+        {
+            "experiment": '''def experiment(make_student, data):
+    """Train a student on the stories, and return it."""
+    student = make_student()
+    every = tensor([[[a, p] for p in range(len(PLACES))] for a in range(len(ANIMALS))])
+    with torch.no_grad():
+        wanted = teacher(every)
+    real_tokens = torch.ones(every.shape[:2], dtype=torch.bool, device=device)
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.1)
+    for _ in range(200):
+        loss = soft_targets(student(every), wanted, real_tokens, 2.0).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return student
+'''
+        },
+    ),
+    Fresh(
+        "experiment_keeps_the_first_student",
+        "Keeps the trained student for the next call, which has other stories of another teacher.",
+        "state",
+        "experiment-student",
+        {
+            "experiment": '''trained_students = []
+
+
+def experiment(make_student, data):
+    """Train a student on the stories, and return it."""
+    if trained_students:
+        return trained_students[0]
+    student = make_student()
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.15)
+    for _ in range(80):
+        logits = student(data["pairs"])
+        soft = soft_targets(logits, data["teacher"], data["mask"], 2.0)
+        loss, _ = mixed_loss(soft, logits, data["labels"], 0.0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    trained_students.append(student)
+    return student
+'''
+        },
+    ),
+    Fresh(
+        "experiment_makes_its_own_student",
+        "Makes a Pairs of its own and never calls the make_student that it is given.",
+        "hard-wired",
+        "experiment-student",
+        {"experiment": ("    student = make_student()\n", "    student = Pairs()\n")},
+    ),
+    Fresh(
+        "experiment_cleans_the_stories",
+        "Replaces the nan at the padding of the teacher's logits in the caller's tensor, so the stories are changed.",
+        "state",
+        "experiment-student",
+        {
+            "experiment": (
+                'soft_targets(logits, data["teacher"], data["mask"], 2.0)',
+                'soft_targets(logits, data["teacher"].nan_to_num_(), data["mask"], 2.0)',
+            )
+        },
+    ),
+    # ----- own-check
+    Fresh(
+        "check_no_end_in_read",
+        "Has no text that was read with `end` in it, so it overlooks who cuts or changes it there, where it is an id like any other.",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                "([91, 90, 1, 96], [90, 3, 96, 1, 91, 7, 1], 9, [91, [3, 96], 1, 96], [91])",
+                "([91, 90, 96], [90, 3, 96, 1, 91, 7, 1], 9, [91, [3, 96], 96], [91])",
+            )
+        },
+    ),
+    Fresh(
+        "check_lists_may_change",
+        "Does not look at the lists after the call, so it overlooks who changes them.",
+        "state",
+        "check-refuses",
+        {"own-check": ("        assert given == (read, written, marks)\n", "")},
+    ),
+    Fresh(
+        "check_marks_are_the_largest_ids",
+        "Has marks in ascending order alone, and no other id as large, so it overlooks who takes every large id for a mark.",
+        "hard-wired",
+        "check-refuses",
+        {
+            "own-check": '''def check_fill_in(implementation):
+    """Raise an error if an implementation of `fill_in` is wrong; return nothing if it is right."""
+    marks = [90, 91, 92, 93]  # the end is 1
+    cases = [  # read, written, longest, the text with what is new in brackets, what is missing
+        ([5, 90, 6, 91], [91, 0, 7, 90, 8, 1, 9], 9, [5, [8], 6, [0, 7]], []),
+        ([91, 5, 90, 92], [90, 6, 93, 7, 90, 8], 9, [91, 5, [6], 92], [91, 92]),
+        ([0, 92, 90], [4, 92, 90, 3, 92, 8], 9, [0, [], [3]], []),
+        ([91, 90, 1, 6], [90, 3, 6, 1, 91, 7, 1], 9, [91, [3, 6], 1, 6], [91]),
+        ([90, 5, 91, 5], [90, 2, 3, 4, 91, 6, 7], 2, [[2, 3], 5, [6, 7], 5], []),
+        ([90, 5], [90, 2], 0, [[], 5], []),
+        ([5, 91], [], 3, [5, 91], [91]),
+        ([], [90, 2], 3, [], []),
+    ]
+    for read, written, longest, parts, lost in cases:
+        given = read[:], written[:], marks[:]
+        text, new, missing = implementation(*given, 1, longest)
+        assert given == (read, written, marks)
+        parts = [(part, True) if isinstance(part, list) else ([part], False) for part in parts]
+        assert text == [token for part, _ in parts for token in part]
+        assert new == [flag for part, flag in parts for _ in part]
+        assert missing == lost
+    for read, longest in (([90, 5, 90], 3), ([90, 5], -1)):
+        try:
+            implementation(read, [90, 2], marks, 1, longest)
+        except ValueError:
+            continue
+        raise AssertionError("a ValueError is missing")
+'''
+        },
+    ),
+    Fresh(
+        "check_draws_from_a_thousand_ids",
+        "Compares with a model of its own on ids drawn from a thousand, so hardly ever is a mark that was read written, and never twice.",
+        "chance",
+        "check-refuses",
+        {
+            "own-check": '''def check_fill_in(implementation):
+    """Raise an error if an implementation of `fill_in` is wrong; return nothing if it is right."""
+    def model(read, written, marks, end, longest):
+        if longest < 0 or any(read.count(mark) > 1 for mark in marks):
+            return None
+        spans, current = {}, []
+        for token in written:
+            if token == end:
+                break
+            if token in marks:
+                current = []
+                spans.setdefault(token, current)
+            else:
+                current.append(token)
+        text, new, missing = [], [], []
+        for token in read:
+            span = spans[token][:longest] if token in spans else [token]
+            text += span
+            new += [token in spans] * len(span)
+            missing += [token] * (token in marks and token not in spans)
+        return [text, new, missing]
+
+    for _ in range(100):
+        marks = random.sample(range(1000), 30)
+        end = random.choice([n for n in range(1000) if n not in marks])
+        read, written = ([random.randrange(1000) for _ in range(20)] for _ in range(2))
+        given = read[:], written[:], marks[:]
+        longest = random.randint(-1, 9)
+        wanted = model(read, written, marks, end, longest)
+        try:
+            got = implementation(*given, end, longest)
+        except ValueError:
+            assert wanted is None
+            continue
+        assert given == (read, written, marks)
+        assert wanted is not None and [*got] == wanted
+'''
+        },
+    ),
+    Fresh(
+        "check_draws_each_mark_once",
+        "Draws what is read without any mark twice, so it overlooks who raises no ValueError for that.",
+        "chance",
+        "check-refuses",
+        {
+            "own-check": '''def check_fill_in(implementation):
+    """Raise an error if an implementation of `fill_in` is wrong; return nothing if it is right."""
+    for _ in range(150):
+        ids = random.sample(range(20), 8)
+        marks, end = ids[: random.randint(0, 4)], ids[4]
+        read = [random.choice(ids[4:]) for _ in range(random.randint(0, 6))]
+        for mark in marks:
+            if random.random() < 0.7:
+                read.insert(random.randint(0, len(read)), mark)
+        written = [random.choice(ids) for _ in range(random.randint(0, 14))]
+        longest = random.randint(0, 4)
+        spans, current = {}, []
+        for token in written[: written.index(end)] if end in written else written:
+            if token in marks:
+                current = []
+                spans.setdefault(token, current)
+            else:
+                current.append(token)
+        parts = [(spans[n][:longest], True) if n in spans else ([n], False) for n in read]
+        given = read[:], written[:], marks[:]
+        text, new, missing = implementation(*given, end, longest)
+        assert given == (read, written, marks)
+        assert text == [token for part, _ in parts for token in part]
+        assert new == [flag for part, flag in parts for _ in part]
+        assert missing == [n for n in read if n in marks and n not in spans]
+    try:
+        implementation([5], [], [], 1, -1)
+    except ValueError:
+        return
+    raise AssertionError("a ValueError is missing")
+'''
+        },
+    ),
+]
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "one_sentence_at_a_time",
+        "Python loops over sentences, answers and shots, whose real tokens are selected; matmul, argmax and gather; an own model of fill_in",
+        {
+            "soft": """def soft_targets(student, teacher, mask, temperature):
+    losses = []
+    for u, z, real_tokens in zip(student, teacher.detach(), mask):
+        log_q = torch.log_softmax(u[real_tokens] / temperature, dim=-1)
+        log_p = torch.log_softmax(z[real_tokens] / temperature, dim=-1)
+        apart = (log_p - log_q).masked_fill(log_p == -math.inf, 0.0)
+        number = max(1, int(real_tokens.sum()))
+        losses.append((log_p.exp() * apart).sum() * temperature**2 / number)
+    return torch.stack(losses).to(student.dtype)
+""",
+            "mixed": """def mixed_loss(soft, logits, labels, weight):
+    hard = []
+    for table, row in zip(logits, labels):
+        places = (row >= 0).nonzero()[:, 0]
+        log_q = table[places].log_softmax(dim=1)
+        hard.append(-log_q[torch.arange(len(places), device=row.device), row[places].long()].mean())
+    hard = torch.stack(hard)
+    return (1 - weight) * soft.mean() + weight * hard.mean(), hard
+""",
+            "late-interaction": """def maxsim(queries, documents, query_mask, document_mask):
+    (Q, T, D), (N, S, _) = queries.shape, documents.shape
+    queries = torch.where(query_mask.unsqueeze(-1), queries, torch.zeros_like(queries))
+    documents = torch.where(document_mask.unsqueeze(-1), documents, torch.zeros_like(documents))
+    products = queries.reshape(Q * T, D) @ documents.reshape(N * S, D).T
+    products = products.reshape(Q, T, N, S).transpose(1, 2)  # [Q, N, T, S]
+    allowed = document_mask[None, :, None, :].expand(Q, N, T, S)
+    products = torch.where(allowed, products, -math.inf)
+    partners = products.argmax(dim=3)  # [Q, N, T]
+    best = products.gather(3, partners[..., None]).squeeze(3)
+    real_tokens = query_mask[:, None, :].expand(Q, N, T)
+    scores = torch.where(real_tokens, best, 0.0).sum(dim=2) / query_mask.sum(dim=1, keepdim=True)
+    known = real_tokens & document_mask.any(dim=1)[None, :, None]
+    return scores, torch.where(known, partners, -1)
+""",
+            "few-shot": """def build_prompt(start, shots, question, between, longest):
+    room = longest - len(start) - len(question)
+    if room < 0:
+        raise ValueError(f"there are {-room} tokens too many")
+    kept, middle = 0, []
+    for asked, answer in reversed(shots):
+        shot = list(asked) + list(answer) + [between]
+        if len(shot) > room:
+            break
+        middle = shot + middle
+        room -= len(shot)
+        kept += 1
+    return list(start) + middle + list(question), kept
+""",
+            "tokens": """def answer_log_probs(model, prompt, answers, pad):
+    A, L, M = len(answers), len(prompt), max(len(answer) for answer in answers)
+    ids = torch.full((A, L + M), pad, dtype=torch.int64, device=device)
+    real_tokens = torch.zeros(A, M, dtype=torch.bool, device=device)
+    ids[:, :L] = torch.tensor(list(prompt), device=device)
+    for a, answer in enumerate(answers):
+        ids[a, L : L + len(answer)] = torch.tensor(list(answer), device=device)
+        real_tokens[a, : len(answer)] = True
+    logits = model(ids)
+    rows = []
+    for a, answer in enumerate(answers):
+        places = torch.arange(L - 1, L - 1 + len(answer), device=logits.device)
+        log_q = logits[a, places].log_softmax(dim=-1)
+        asked = ids[a, L : L + len(answer)].to(logits.device)
+        row = log_q[torch.arange(len(answer), device=logits.device), asked]
+        rows.append(torch.cat([row, row.new_zeros(M - len(answer))]))
+    return torch.stack(rows), real_tokens.to(logits.device)
+""",
+            "choice": """def choose_answer(log_probs, mask, alpha=1.0, prior=None):
+    columns = []
+    for a, row in enumerate(mask):
+        power = int(row.sum()) ** float(alpha)
+        column = log_probs[:, a][:, row].sum(dim=1) / power  # [P]
+        if prior is not None:
+            column = column - prior[a][row].sum() / power
+        columns.append(column)
+    scores = torch.stack(columns, dim=1).to(log_probs.dtype)
+    return scores.argmax(dim=1), scores
+""",
+            "experiment": """def experiment(make_student, data):
+    student = make_student(3)
+    optimizer = torch.optim.AdamW(student.parameters(), lr=0.1, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 300, eta_min=0.01)
+    for _ in range(300):
+        loss = soft_targets(student(data["pairs"]), data["teacher"], data["mask"], 2.0).mean()
+        student.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    return student
+""",
+            "own-check": """def check_fill_in(implementation):
+    def model(read, written, marks, end, longest):
+        if longest < 0 or len({n for n in read if n in marks}) < sum(n in marks for n in read):
+            return None
+        if end in written:
+            written = written[: written.index(end)]
+        starts = [place for place, n in enumerate(written) if n in marks] + [len(written)]
+        spans = {}
+        for begin, stop in zip(starts, starts[1:]):
+            spans.setdefault(written[begin], written[begin + 1 : stop][:longest])
+        pairs, missing = [], []
+        for n in read:
+            if n in spans:
+                pairs += [(token, True) for token in spans[n]]
+            else:
+                pairs.append((n, False))
+                missing += [n] if n in marks else []
+        return [n for n, _ in pairs], [flag for _, flag in pairs], missing
+
+    def compare(*given):
+        wanted = model(*given)
+        handed = [list(part) if isinstance(part, list) else part for part in given]
+        try:
+            got = implementation(*handed)
+        except ValueError:
+            assert wanted is None, given
+            return
+        assert wanted is not None, given
+        assert handed == list(given), "a list is changed"
+        text, new, missing = got
+        assert (list(text), list(new), list(missing)) == wanted, given
+
+    fixed = [
+        ([5, 90, 6, 91], [90, 7, 8, 92, 1], [90, 91, 92], 1, 9),
+        ([5, 90, 5], [4, 90, 7, 90, 8, 1, 90, 9], [90], 1, 9),
+        ([1, 91, 1, 90, 1], [90, 3, 4, 91, 5, 6, 7, 92, 8], [92, 90, 91], 1, 2),
+        ([3, 2, 9], [2, 7, 3, 8, 5, 5], [3, 2], 5, 9),
+        ([3, 9, 2], [2, 3, 8], [3, 2], 5, 0),
+        ([], [], [], 1, 0), ([1, 2], [], [2], 1, 3), ([], [2, 3], [2], 1, 3), ([1, 2], [3, 4], [], 1, 3),
+        ([90], [90], [90], 1, 3), ([90], [1, 90, 2], [90], 1, 3),
+        ([90, 90], [], [90], 1, 3), ([90, 90], [90, 2], [90], 1, 3), ([90, 5, 90], [91, 2], [90, 91], 1, 3),
+        ([5], [], [], 1, -1), ([90], [90, 5], [90], 1, -2), ([], [], [], 1, -1),
+        ([90, 5], [90, *range(300, 500)], [90], 1, 150),
+    ]
+    for given in fixed:
+        compare(*given)
+    for _ in range(150):
+        ids = random.sample(range(40), 9)
+        number = random.randint(0, 5)
+        read = random.sample(ids, random.randint(0, 8))
+        read += [random.choice(ids[number:]) for _ in range(random.randint(0, 3))]
+        written = [random.choice(ids) for _ in range(random.randint(0, 16))]
+        end = random.choice(ids[number:])
+        compare(read, written, ids[:number], end, random.randint(0, 5))
+    for given in fixed[:6]:
+        compare(*given)
+""",
+        },
+    ),
+    RightAnswer(
+        "real_tokens_in_one_list",
+        "All real tokens of a batch in one list and index_add back to sentences; cross-entropy; log-probabilities from logsumexp; a prompt for each number of shots",
+        {
+            "soft": """def soft_targets(student, teacher, mask, temperature):
+    sentence, place = mask.nonzero(as_tuple=True)
+    with torch.no_grad():
+        z = teacher[sentence, place] / temperature  # [tokens, V]
+        log_p = z.log_softmax(dim=1)
+        p, log_p = log_p.exp(), torch.where(log_p.isneginf(), 0.0, log_p)
+    u = student[sentence, place] / temperature
+    log_q = u.log_softmax(dim=1)
+    each = (p * (log_p - log_q)).sum(dim=1).to(student.dtype)
+    total = torch.zeros_like(student[:, 0, 0]).index_add(0, sentence, each)
+    return temperature * temperature * total / mask.sum(dim=1).clamp(min=1)
+""",
+            "mixed": """def mixed_loss(soft, logits, labels, weight):
+    B = labels.shape[0]
+    sentence, place = (labels != -1).nonzero(as_tuple=True)
+    each = torch.nn.functional.cross_entropy(
+        logits[sentence, place], labels[sentence, place].long(), reduction="none"
+    )
+    number = torch.bincount(sentence, minlength=B)
+    hard = each.new_zeros(B).index_add(0, sentence, each) / number
+    return torch.mean(soft * (1 - weight) + hard * weight), hard
+""",
+            "late-interaction": """def maxsim(queries, documents, query_mask, document_mask):
+    left = queries.masked_fill(query_mask.logical_not()[:, :, None], 0.0)
+    right = documents.masked_fill(document_mask.logical_not()[:, :, None], 0.0)
+    table = torch.matmul(left[:, None], right.transpose(1, 2)[None])  # [Q, N, T, S]
+    table = table.masked_fill(document_mask.logical_not()[None, :, None, :], float("-inf"))
+    best = table.max(dim=-1)
+    total = best.values.masked_fill(query_mask.logical_not()[:, None], 0.0).sum(dim=-1)
+    number = query_mask.sum(dim=-1)[:, None]
+    some = torch.logical_and(query_mask[:, None], document_mask.any(dim=-1)[:, None])
+    return total / number, best.indices * some - (~some).long()
+""",
+            "few-shot": """def build_prompt(start, shots, question, between, longest):
+    for first in range(len(shots) + 1):
+        prompt = [*start]
+        for asked, answer in shots[first:]:
+            prompt.extend(asked)
+            prompt.extend(answer)
+            prompt.append(between)
+        prompt.extend(question)
+        if len(prompt) <= longest:
+            return prompt, len(shots) - first
+    raise ValueError("the start and the question do not fit")
+""",
+            "tokens": """def answer_log_probs(model, prompt, answers, pad):
+    lengths = torch.tensor([len(answer) for answer in answers])
+    texts = [torch.tensor([*prompt, *answer], dtype=torch.long) for answer in answers]
+    ids = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True, padding_value=pad).to(device)
+    logits = model(ids)
+    begin = len(prompt)
+    told = logits[:, begin - 1 : ids.shape[1] - 1]
+    told = told - told.detach().amax(dim=2, keepdim=True)  # which changes no probability
+    asked = ids[:, begin:].to(logits.device)
+    found = told.gather(2, asked.unsqueeze(2)).squeeze(2) - told.logsumexp(dim=2)
+    mask = (torch.arange(asked.shape[1])[None] < lengths[:, None]).to(logits.device)
+    return torch.where(mask, found, torch.zeros_like(found)), mask
+""",
+            "choice": """def choose_answer(log_probs, mask, alpha=1.0, prior=None):
+    number = mask.sum(dim=1).double()
+
+    def score(table):
+        real_tokens = torch.where(mask, table, torch.zeros_like(table)).double()
+        return real_tokens.sum(dim=-1) / number.pow(alpha)
+
+    scores = score(log_probs)
+    if prior is not None:
+        scores = scores - score(prior)
+    scores = scores.to(log_probs.dtype)
+    return scores.max(dim=1).indices, scores
+""",
+            "experiment": """def experiment(make_student, data):
+    student = make_student()
+    pairs = data["pairs"][data["mask"]]  # [events, 2]
+    wanted = (data["teacher"][data["mask"]] / 2).softmax(dim=-1)
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.1)
+    for step in range(400):
+        if step == 300:
+            optimizer.param_groups[0]["lr"] = 0.02
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(student(pairs) / 2, wanted).backward()
+        optimizer.step()
+    return student
+""",
+        },
+    ),
+    RightAnswer(
+        "where_instead_of_fill",
+        "torch.where and expectations instead of sums of parts, einsum, accumulated lengths, letters for ids in the check",
+        {
+            "soft": """def soft_targets(student, teacher, mask, temperature):
+    real_tokens = mask.unsqueeze(-1)
+    u = torch.where(real_tokens, student, torch.zeros_like(student)) / temperature
+    z = torch.where(real_tokens, teacher.detach(), torch.zeros_like(teacher)) / temperature
+    u = u - u.detach().amax(dim=-1, keepdim=True)  # which changes no probability
+    z = z - z.amax(dim=-1, keepdim=True)
+    possible = z > -math.inf
+    p = torch.softmax(z, dim=-1)
+    difference = torch.where(possible, z - u, torch.zeros_like(u))
+    # sum p ln p/q = sum p (z - u) - ln sum exp z + ln sum exp u
+    each = (p * difference).sum(dim=-1) - z.logsumexp(dim=-1) + u.logsumexp(dim=-1)
+    each = torch.where(mask, each, torch.zeros_like(each))
+    number = mask.sum(dim=-1)
+    loss = temperature**2 * each.sum(dim=-1) / torch.where(number > 0, number, 1)
+    return loss.to(student.dtype)
+""",
+            "mixed": """def mixed_loss(soft, logits, labels, weight):
+    counted = labels.ge(0)
+    logits = torch.where(counted[:, :, None], logits, torch.zeros_like(logits))
+    logits = logits - logits.detach().amax(dim=2, keepdim=True)  # which changes no probability
+    words = torch.arange(logits.shape[2], device=labels.device)
+    picked = torch.where(words == labels[:, :, None], logits, torch.zeros_like(logits)).sum(dim=2)
+    each = logits.logsumexp(dim=2) - picked
+    each = torch.where(counted, each, torch.zeros_like(each))
+    hard = each.sum(dim=1) / counted.sum(dim=1)
+    loss = sum(((1 - weight) * s + weight * h for s, h in zip(soft, hard)), start=0.0)
+    return loss / len(hard), hard
+""",
+            "late-interaction": """def maxsim(queries, documents, query_mask, document_mask):
+    queries = torch.where(query_mask[..., None], queries, 0.0)
+    documents = torch.where(document_mask[..., None], documents, 0.0)
+    table = torch.einsum("nsd,qtd->qtns", documents, queries)
+    table = torch.where(document_mask, table, -torch.inf)
+    best, partners = torch.max(table, dim=3)  # [Q, T, N]
+    best = torch.where(query_mask[..., None], best, 0.0)
+    scores = best.sum(dim=1) / query_mask.sum(dim=1).unsqueeze(1)
+    partners = torch.where(query_mask[..., None] & document_mask.any(dim=1), partners, -1)
+    return scores, partners.transpose(1, 2).contiguous()
+""",
+            "few-shot": """def build_prompt(start, shots, question, between, longest):
+    import itertools
+
+    lengths = [len(asked) + len(answer) + 1 for asked, answer in shots]
+    fixed = len(start) + len(question)
+    totals = [fixed, *(fixed + n for n in itertools.accumulate(reversed(lengths)))]
+    if totals[0] > longest:
+        raise ValueError("too long")
+    kept = sum(total <= longest for total in totals) - 1
+    prompt = list(start)
+    for number, (asked, answer) in enumerate(shots):
+        if number >= len(shots) - kept:
+            prompt = prompt + list(asked) + list(answer) + [between]
+    return prompt + list(question), kept
+""",
+            "tokens": """def answer_log_probs(model, prompt, answers, pad):
+    M = max(len(answer) for answer in answers)
+    rows, flags = [], []
+    for answer in answers:
+        gap = M - len(answer)
+        rows.append(list(prompt) + list(answer) + gap * [pad])
+        flags.append(len(answer) * [True] + gap * [False])
+    ids = torch.tensor(rows, dtype=torch.int64, device=device)
+    logits = model(ids)
+    mask = torch.tensor(flags, device=logits.device)
+    told = logits[:, -M - 1 : -1]  # [A, M, V], the logits of the last M tokens
+    each = torch.nn.functional.cross_entropy(
+        told.transpose(1, 2), ids[:, -M:].to(logits.device), reduction="none"
+    )
+    return torch.where(mask, -each, torch.zeros_like(each)), mask
+""",
+            "choice": """def choose_answer(log_probs, mask, alpha=1.0, prior=None):
+    n = mask.sum(dim=1).to(log_probs)
+    power = n.pow(alpha)
+    scores = torch.where(mask, log_probs, 0.0).sum(dim=2) / power
+    if prior is not None:
+        scores = scores - torch.where(mask, prior, 0.0).sum(dim=1).to(scores) / power
+    numbers = torch.arange(scores.shape[1], device=scores.device)
+    largest = scores.amax(dim=1, keepdim=True)
+    best = torch.where(scores == largest, numbers, len(numbers)).amin(dim=1)
+    return best, scores
+""",
+            "own-check": """def check_fill_in(implementation):
+    # ids are letters: marks are A to D, the end is a dot, what is new in the text is in brackets
+    def ids(letters):
+        return [ord(letter) for letter in letters]
+
+    def look(read, written, longest, text, missing="", marks="CADB", end="."):
+        given = ids(read), ids(written), ids(marks)
+        kept = [list(part) for part in given]
+        got_text, got_new, got_missing = implementation(*given, ord(end), longest)
+        assert [*given] == kept
+        wanted, new, inside = [], [], False
+        for letter in text:
+            if letter in "()":
+                inside = letter == "("
+            else:
+                wanted.append(ord(letter))
+                new.append(inside)
+        assert list(got_text) == wanted
+        assert list(got_new) == new
+        assert list(got_missing) == ids(missing)
+
+    def refused(read, written, longest, marks="CADB"):
+        try:
+            implementation(ids(read), ids(written), ids(marks), ord("."), longest)
+        except ValueError:
+            return
+        raise AssertionError((read, written, longest))
+
+    for _ in range(2):
+        look("xAyB", "AuvC.", 9, "x(uv)yB", "B")
+        look("xAyB", "BuvAw", 9, "x(w)y(uv)")
+        look("BxA", "uvAwAzBtAs", 9, "(t)x(w)")
+        look("AxB", "AuDvAwBz", 9, "(u)x(z)")
+        look("AxB", "AuvwBxyz", 2, "(uv)x(xy)")
+        look("AxB", "AuvwBxyz", 3, "(uvw)x(xyz)")
+        look("AxB", "AuvwBxyz", 0, "()x()")
+        look("AxB", "AB", 9, "()x()")
+        look("AxB", "A.B", 9, "()xB", "B")
+        look("AxB", ".AuBv", 9, "AxB", "AB")
+        look("BxA", "", 9, "BxA", "BA")
+        look("DCBA", "Cu", 9, "D(u)BA", "DBA")
+        look(".A.x.", "Auv.w", 9, ".(uv).x.")
+        look("", "Au", 9, "")
+        look("", "", 0, "")
+        look("xx", "uu", 9, "xx")
+        look("xAx", "AuAv", 9, "xAx", "", marks="")
+        look("xAx", "AAuA", 9, "x()x")
+        look("zAaZ", "AZz!aBq", 9, "z(Zz!a)aZ")
+        look("aBm", "aBxmya", 9, "(Bx)B(y)", marks="ma", end="z")
+        look("aBm", "aBxmya", 9, "()Bm", "m", marks="am", end="B")
+    refused("AxA", "Au", 9)
+    refused("AxA", "", 9)
+    refused("BxAAB", "Cu", 0)
+    refused("AxB", "AuBv", -1)
+    refused("x", "", -3)
+    refused("", "", -1, marks="")
+""",
+        },
+    ),
+]

@@ -1943,3 +1943,1066 @@ RIGHT_ANSWERS += [
         },
     ),
 ]
+
+# Written in November 2026 from the released notebook and the model answers alone.
+MUTANTS += [
+    # ----- cosine
+    Fresh(
+        "cosine_common_without_gradient",
+        "No gradient flows to `common`, although gradients flow to all tensors that a function is given.",
+        "gradient",
+        "senses-cosines",
+        {
+            "cosine": (
+                "vectors = vectors - common",
+                "vectors = vectors - common.detach()",
+            )
+        },
+    ),
+    Fresh(
+        "cosine_length_plus_small_number",
+        "Adds 1e-8 to each length against a division by zero, so the cosine of short vectors depends on their length.",
+        "numerics",
+        "senses-cosines",
+        {
+            "cosine": (
+                "vectors.norm(dim=1, keepdim=True)",
+                "(vectors.norm(dim=1, keepdim=True) + 1e-8)",
+            )
+        },
+    ),
+    # ----- means
+    Fresh(
+        "means_names_compared_by_identity",
+        "Compares names with `is`, so equal names that are two strings (read from a file, put together) count as different senses.",
+        "legal input",
+        "senses-means",
+        {"means": ("a == b for b in senses", "a is b for b in senses")},
+    ),
+    Fresh(
+        "means_leave_out_all_cosines_of_one",
+        "Leaves out all pairs whose cosine is 1 instead of a use with itself, so two different uses with parallel vectors are lost.",
+        "legal input",
+        "senses-means",
+        {"means": ("table[same & other_use]", "table[same & (table < 1 - 1e-6)]")},
+    ),
+    # ----- separate
+    Fresh(
+        "separation_tie_by_isclose",
+        "Ties are found by torch.isclose, whose tolerance is relative and ten times too wide: cosines of 0.5 and 0.500003 tie.",
+        "cut-off",
+        "senses-separation",
+        {
+            "separate": (
+                """            lead = table[use, same][:, None] - table[use, others]  # [same, others]
+            right = (lead > 1e-6).double() + 0.5 * (lead.abs() <= 1e-6).double()
+""",
+                """            own, other = table[use, same][:, None], table[use, others]
+            tie = torch.isclose(own, other)  # [same, others]
+            right = ((own > other) & ~tie).double() + 0.5 * tie.double()
+""",
+            )
+        },
+    ),
+    Fresh(
+        "separation_groups_runs_of_a_sense",
+        "Groups uses with itertools.groupby without sorting them, so a sense whose uses do not stand together counts several times.",
+        "legal input",
+        "senses-separation",
+        {
+            "separate": '''def separation(vectors, senses):
+    """How well the vectors tell the senses apart, each sense counting alike: 0.5 is chance, 1 is all."""
+    import itertools
+
+    table = cosines(vectors.double())
+    shares = []
+    for use, sense in enumerate(senses):
+        same = [i for i, other in enumerate(senses) if other == sense and i != use]
+        others = [i for i, other in enumerate(senses) if other != sense]
+        if same:
+            lead = table[use, same][:, None] - table[use, others]  # [same, others]
+            right = (lead > 1e-6).double() + 0.5 * (lead.abs() <= 1e-6).double()
+            shares.append((sense, right.mean().item()))
+    means = []
+    for _, group in itertools.groupby(shares, key=lambda pair: pair[0]):
+        found = [share for _, share in group]
+        means.append(sum(found) / len(found))
+    return sum(means) / len(means)
+'''
+        },
+    ),
+    # ----- mix
+    Fresh(
+        "mix_left_out_gets_a_large_negative_weight",
+        "A state that is left out gets the weight -1e9 instead of -inf, so it has a share where the others have weights as low, as the -1e9 of the example.",
+        "numerics",
+        "layers-mix",
+        {"mix": ("-math.inf", "-1e9")},
+    ),
+    Fresh(
+        "mix_counts_states_after_leaving_out",
+        "Compares the numbers of states and weights after leaving some out, so a state too many raises no error if it is left out.",
+        "legal input",
+        "layers-mix",
+        {
+            "mix": '''class LayerMix(torch.nn.Module):
+    """A weighted mean of layers, times a scale, all learned."""
+
+    def __init__(self, num_states):
+        super().__init__()
+        self.weights = torch.nn.Parameter(torch.zeros(num_states))
+        self.scale = torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, states, left_out=()):
+        """states: list of float [B, T, D], the embeddings first -> float [B, T, D]"""
+        states = [state for number, state in enumerate(states) if number not in left_out]
+        kept = [number for number in range(len(self.weights)) if number not in left_out]
+        if len(states) != len(kept):
+            raise ValueError(f"{len(states)} states, but {len(kept)} weights")
+        shares = self.weights[kept].softmax(dim=0)
+        return self.scale * sum(share * state for share, state in zip(shares, states))
+'''
+        },
+    ),
+    # ----- pool
+    Fresh(
+        "pool_special_ids_of_the_notebook",
+        "Leaves out the CLS and SEP of the notebook instead of the `special_ids` that it is given.",
+        "hard-wired",
+        "features-pool",
+        {
+            "pool": (
+                "special = torch.isin(input_ids, torch.tensor(special_ids, device=input_ids.device))",
+                "special = (input_ids == CLS) | (input_ids == SEP)",
+            )
+        },
+    ),
+    Fresh(
+        "pool_no_words_nan_gradient",
+        "Divides by 0 where a text has no words and puts zeros there afterwards with torch.where, so the gradient of that text is nan.",
+        "gradient",
+        "features-pool",
+        {
+            "pool": (
+                "    return (hidden * words).sum(dim=1) / words.sum(dim=1).clamp(min=1)",
+                """    count = words.sum(dim=1)  # [B, 1]
+    mean = (hidden * words).sum(dim=1) / count
+    return torch.where(count > 0, mean, torch.zeros_like(mean))""",
+            )
+        },
+    ),
+    # ----- extract
+    Fresh(
+        "extract_sets_the_flag_of_the_top_module",
+        "Writes encoder.training = False instead of calling eval(), so a Dropout inside the encoder stays on.",
+        "chance",
+        "features-extract",
+        {
+            "extract": '''def text_features(encoder, batches, special_ids):
+    """One vector for each text: mean_pool of the last layer."""
+    was_training = encoder.training
+    encoder.training = False
+    rows = []
+    with torch.no_grad():
+        for batch in batches:
+            ids, mask = batch["input_ids"], batch["attention_mask"]
+            rows.append(mean_pool(encoder(ids, mask)[-1], ids, mask, special_ids))
+    encoder.training = was_training
+    return torch.cat(rows)
+'''
+        },
+    ),
+    Fresh(
+        "extract_second_layer",
+        "Takes state number 2, which is the last of an encoder of two layers, and of no other.",
+        "hard-wired",
+        "features-extract",
+        {"extract": ("encoder(ids, mask)[-1]", "encoder(ids, mask)[2]")},
+    ),
+    # ----- scale
+    Fresh(
+        "scale_same_in_both_sets",
+        "Asks training and other texts together whether a feature is always the same, so one that varies in the others alone is divided by 0 (or 7e-9).",
+        "leak",
+        "features-scale",
+        {
+            "scale": (
+                "same = (train == train[0]).all(dim=0)",
+                "same = (torch.cat([train, other]) == train[0]).all(dim=0)",
+            )
+        },
+    ),
+    Fresh(
+        "scale_constant_feature_nan_gradient",
+        "Takes the square root of a variance of 0 before it is replaced by 1, so the gradient of a constant feature is nan.",
+        "gradient",
+        "features-scale",
+        {
+            "scale": (
+                "    mean, deviation = train.mean(dim=0), train.std(dim=0, correction=0)\n",
+                "    mean = train.mean(dim=0)\n    deviation = (train - mean).square().mean(dim=0).sqrt()\n",
+            )
+        },
+    ),
+    # ----- align
+    Fresh(
+        "align_label_of_the_first_equal_word",
+        "Looks the label up by pieces.index(word), so a word that occurs twice has the label of its first occurrence at both.",
+        "legal input",
+        "labels-align",
+        {
+            "align": (
+                "    for word, label in zip(pieces, labels):\n",
+                "    for word in pieces:\n        label = labels[pieces.index(word)]\n",
+            )
+        },
+    ),
+    # ----- guess
+    Fresh(
+        "guess_no_rule_after_label_zero",
+        "Takes a guess of 0 for the word before as if there were no word before, so any label may follow label 0.",
+        "cut-off",
+        "labels-guess",
+        {
+            "guess": (
+                """        if guesses and may_follow is not None:
+            row = row.masked_fill(~may_follow[guesses[-1]], -math.inf)
+""",
+                """        previous = guesses[-1] if guesses else None
+        if previous and may_follow is not None:
+            row = row.masked_fill(~may_follow[previous], -math.inf)
+""",
+            )
+        },
+    ),
+    # ----- span
+    Fresh(
+        "span_of_the_twenty_best_starts_and_ends",
+        "Looks at pairs of the 20 best starts and the 20 best ends alone (over all positions), so in a longer text the best allowed pair may be missed.",
+        "cut-off",
+        "spans-best",
+        {
+            "span": (
+                """    for first, _ in enumerate(offsets):
+        for last in range(first, min(first + max_tokens, len(offsets))):
+            if offsets[first] is None or offsets[last] is None:
+                continue
+""",
+                """    candidates = min(20, len(offsets))
+    for first in start_logits.topk(candidates).indices.tolist():
+        for last in end_logits.topk(candidates).indices.tolist():
+            if offsets[first] is None or offsets[last] is None:
+                continue
+            if last < first or last - first + 1 > max_tokens:
+                continue
+""",
+            )
+        },
+    ),
+    # ----- cut
+    Fresh(
+        "cut_strips_spaces",
+        "Strips white space from the answer, so it is not as it stands in the text where offsets include a space, as those of byte-level tokenizers do.",
+        "legal input",
+        "spans-cut",
+        {
+            "cut": (
+                "context[offsets[first][0] : offsets[last][1]]",
+                "context[offsets[first][0] : offsets[last][1]].strip()",
+            )
+        },
+    ),
+    # ----- reshape
+    Fresh(
+        "choices_table_as_wide_as_the_greatest_count",
+        "Takes C from counts.max(), so the table is too narrow where no example of the batch has C choices.",
+        "cut-off",
+        "choices-logits",
+        {
+            "reshape": (
+                """    C = input_ids.shape[1]
+    real = torch.arange(C, device=counts.device) < counts[:, None]  # [B, C]
+    rows = [given[real] for given in (input_ids, attention_mask, token_type_ids)]  # [N, T]
+""",
+                """    C = int(counts.max())
+    real = torch.arange(C, device=counts.device) < counts[:, None]  # [B, C]
+    rows = [given[:, :C][real] for given in (input_ids, attention_mask, token_type_ids)]
+""",
+            )
+        },
+    ),
+    Fresh(
+        "choices_scored_without_gradient",
+        "Calls score under torch.no_grad(), so a model behind it cannot be trained on the table.",
+        "gradient",
+        "choices-logits",
+        {
+            "reshape": (
+                "    scores = score(*rows)  # [N, 1]\n",
+                "    with torch.no_grad():  # every text costs a whole pass\n        scores = score(*rows)  # [N, 1]\n",
+            )
+        },
+    ),
+    # ----- choose
+    Fresh(
+        "choose_best_by_rounded_probability",
+        "Takes the choice with the greatest probability, which is the first one where logits that differ have probabilities that are equal after rounding.",
+        "numerics",
+        "choices-softmax",
+        {"choose": ("logits.argmax(dim=1)", "logits.softmax(dim=1).argmax(dim=1)")},
+    ),
+    # ----- measure
+    Fresh(
+        "evaluate_through_a_dataloader",
+        "Goes through the batches with a DataLoader, which draws a seed from torch's global generator: the state of chance is changed.",
+        "chance",
+        "tuning-evaluate",
+        {
+            "measure": (
+                "for batch in batches:",
+                "for batch in torch.utils.data.DataLoader(batches, batch_size=None):",
+            )
+        },
+    ),
+    Fresh(
+        "evaluate_unfreezes_the_model",
+        "Switches requires_grad of all parameters off and then on, so parameters that were frozen are not frozen afterwards.",
+        "state",
+        "tuning-evaluate",
+        {
+            "measure": '''def evaluate(model, batches):
+    """Returns the accuracy, a Python float; neither the model nor the state of chance is changed."""
+    was_training = model.training
+    model.eval().requires_grad_(False)
+    right, count = 0, 0
+    with torch.no_grad():
+        for batch in batches:
+            guesses = model(batch["input_ids"], batch["attention_mask"]).argmax(dim=-1)
+            right += (guesses == batch["labels"]).sum().item()
+            count += len(guesses)
+    model.train(was_training).requires_grad_(True)
+    return right / count
+'''
+        },
+    ),
+    # ----- tune
+    Fresh(
+        "tune_freezes_by_the_beginning_of_names",
+        "With frozen=True freezes every parameter whose name begins with `encoder`, also those of a module `encoder_norm` beside the encoder.",
+        "legal input",
+        "tuning-train",
+        {
+            "tune": (
+                """    if frozen:
+        model.encoder.requires_grad_(False)
+""",
+                """    for name, parameter in model.named_parameters():
+        if frozen and name.startswith("encoder"):
+            parameter.requires_grad_(False)
+""",
+            )
+        },
+    ),
+    Fresh(
+        "tune_clears_gradients_after_the_step_2",
+        "Clears gradients after each step only, so gradients that the model has from before the call go into the first step.",
+        "state",
+        "tuning-train",
+        {
+            "tune": (
+                """            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+                """            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+""",
+            )
+        },
+    ),
+    Fresh(
+        "tune_training_texts_vote_too",
+        "Evaluates on the training batches and the validation batches together, so the accuracies are too high and the wrong epoch may be kept.",
+        "leak",
+        "tuning-best",
+        {
+            "tune": (
+                "evaluate(model, validation_batches)",
+                "evaluate(model, [*train_batches, *validation_batches])",
+            )
+        },
+    ),
+    # ----- experiment
+    Fresh(
+        "experiment_trains_on_reviews_of_its_own",
+        "Trains on the reviews that the visible test happens to draw instead of on `train`.",
+        "hard-wired",
+        "experiment-reviews",
+        {
+            "experiment": (
+                "    finetune(model, batches(train, 16),",
+                "    train = reviews(96, 2, TRAINING_ADJECTIVES)\n    finetune(model, batches(train, 16),",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_keeps_its_first_classifier",
+        "Keeps the classifier of the first call and returns it at each later one, whatever reviews it is given.",
+        "state",
+        "experiment-reviews",
+        {
+            "experiment": '''def experiment(make_model, train, validation):
+    """Returns a classifier that tells good reviews from bad ones."""
+    if not hasattr(experiment, "model"):
+        model = make_model(pretrained=True, seed=0)
+        finetune(model, batches(train, 16), batches(validation, 96), epochs=4, rate=3e-3)
+        experiment.model = model
+    return experiment.model
+'''
+        },
+    ),
+    # ----- own-check
+    Fresh(
+        "check_overlooks_changed_tags",
+        "Never looks whether the list of tags is changed.",
+        "state",
+        "check-refuses",
+        {"own-check": ('        assert tags == copied, "the list is changed"\n', "")},
+    ),
+    Fresh(
+        "check_overlooks_hyphens_and_capitals_in_types",
+        "Has no type with a `-` in it, and no two that differ in capitals alone.",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                """        (
+            "B-x-y E-x-z B-w-z E-x-z B-x E-X B-- E-- S-x-y",
+            [("-", 6, 8), ("x-y", 8, 9)],
+            [*range(6)],
+        ),
+""",
+                "",
+            )
+        },
+    ),
+    Fresh(
+        "check_overlooks_wrong_tags_in_a_name",
+        "Puts a string that is no tag at the beginning only, so an implementation that takes one for the end of an open name passes.",
+        "cut-off",
+        "check-refuses",
+        {
+            "own-check": (
+                '([wrong], ["B-A", None, wrong], [wrong, "O"])',
+                '([wrong], [wrong, "O"])',
+            )
+        },
+    ),
+    Fresh(
+        "check_overlooks_the_order_of_lost",
+        "Compares `lost` as a set, so numbers that stand twice or in another order pass.",
+        "hard-wired",
+        "check-refuses",
+        {
+            "own-check": (
+                "        assert implementation(tags) == (found, lost), text\n",
+                """        answer = implementation(tags)
+        assert answer[0] == found and set(answer[1]) == set(lost), text
+""",
+            )
+        },
+    ),
+]
+
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "loops_and_lists",
+        "Python lists and loops wherever no gradient must flow; modes of all modules are put back one by one; gradients by autograd.grad",
+        {
+            "cosine": """def cosines(vectors, common=None):
+    left = vectors if common is None else vectors - common[None, :]
+    lengths = torch.linalg.vector_norm(left, dim=-1)
+    unit = left / lengths[:, None]
+    return unit.mm(unit.t())
+""",
+            "means": """def within_and_between(vectors, senses):
+    table = cosines(vectors).tolist()
+    within, between = [], []
+    for i, sense in enumerate(senses):
+        for j in range(i):
+            (within if senses[j] == sense else between).append(table[i][j])
+    return math.fsum(within) / len(within), math.fsum(between) / len(between)
+""",
+            "separate": """def points(nearer, other):
+    lead = nearer - other
+    if abs(lead) <= 1e-6:
+        return 0.5
+    return float(lead > 0)
+
+
+def separation(vectors, senses):
+    rows = cosines(vectors.to(torch.float64)).tolist()
+    shares = {sense: [] for sense in senses}
+    for i, row in enumerate(rows):
+        same = [c for j, c in enumerate(row) if j != i and senses[j] == senses[i]]
+        other = [c for j, c in enumerate(row) if senses[j] != senses[i]]
+        found = [points(a, b) for a in same for b in other]
+        if found:
+            shares[senses[i]].append(sum(found) / len(found))
+    means = [sum(of_sense) / len(of_sense) for of_sense in shares.values() if of_sense]
+    return sum(means) / len(means)
+""",
+            "mix": """class LayerMix(torch.nn.Module):
+    def __init__(self, num_states):
+        super().__init__()
+        self.weights = torch.nn.Parameter(torch.full((num_states,), 0.0))
+        self.scale = torch.nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, states, left_out=()):
+        if len(states) != self.weights.numel():
+            raise ValueError("one state for each weight, please")
+        kept = [number for number in range(len(states)) if number not in left_out]
+        shares = torch.softmax(self.weights[kept], dim=0)
+        stacked = torch.stack([states[number] for number in kept])
+        shares = shares.reshape(-1, *[1] * (stacked.dim() - 1))
+        return (shares * stacked).sum(dim=0) * self.scale
+""",
+            "pool": """def mean_pool(hidden, input_ids, attention_mask, special_ids):
+    words = attention_mask
+    for special in special_ids:
+        words = words & (input_ids != special)
+    total = hidden.masked_fill(~words[:, :, None], 0.0).sum(dim=1)
+    number = words.sum(dim=1, keepdim=True).clamp(min=1)
+    return total / number.to(hidden.dtype)
+""",
+            "extract": """@torch.no_grad()
+def text_features(encoder, batches, special_ids):
+    modes = [(module, module.training) for module in encoder.modules()]
+    encoder.train(False)
+    try:
+        rows = []
+        for batch in batches:
+            states = encoder(batch["input_ids"], batch["attention_mask"])
+            pooled = mean_pool(
+                states[-1], batch["input_ids"], batch["attention_mask"], special_ids
+            )
+            rows.extend(pooled.unbind(0))
+        return torch.stack(rows)
+    finally:
+        for module, mode in modes:
+            module.training = mode
+""",
+            "scale": """def standardise(train, other):
+    variance, mean = torch.var_mean(train, dim=0, correction=0)
+    never_changes = train.amax(dim=0) == train.amin(dim=0)
+    deviation = variance.masked_fill(never_changes, 1.0).sqrt()
+    return tuple((features - mean) / deviation for features in (train, other))
+""",
+            "align": """def align_labels(pieces, labels, cls_id, sep_id, max_length):
+    tokens = [
+        (piece, IGNORE if place else label)
+        for word, label in zip(pieces, labels)
+        for place, piece in enumerate(word)
+    ]
+    tokens = [(cls_id, IGNORE), *tokens[: max_length - 2], (sep_id, IGNORE)]
+    return [piece for piece, _ in tokens], [label for _, label in tokens]
+""",
+            "guess": """def word_guesses(logits, token_labels, may_follow=None):
+    rules = None if may_follow is None else may_follow.tolist()
+    guesses, right = [], 0
+    for row, label in zip(logits.tolist(), token_labels):
+        if label == IGNORE:
+            continue
+        options = range(len(row))
+        if guesses and rules is not None:
+            options = [b for b in options if rules[guesses[-1]][b]]
+        guesses.append(max(options, key=row.__getitem__))
+        right += int(guesses[-1] == label)
+    return guesses, right
+""",
+            "span": """def best_span(start_logits, end_logits, offsets, max_tokens):
+    where = start_logits.device
+    inside = torch.tensor([offset is not None for offset in offsets], device=where)
+    place = torch.arange(len(offsets), device=where)
+    behind = place[None, :] - place[:, None]  # [first, last]
+    fits = inside[:, None] & inside[None, :] & (behind >= 0) & (behind < max_tokens)
+    scores = (start_logits[:, None] + end_logits[None, :])[fits]
+    best = scores.argmax()
+    first, last = fits.nonzero()[best].tolist()
+    return first, last, scores[best].item()
+""",
+            "cut": """def answer(context, start_logits, end_logits, offsets, max_tokens, threshold=None):
+    first, last, score = best_span(start_logits, end_logits, offsets, max_tokens)
+    none = (start_logits[0] + end_logits[0]).item()
+    if threshold is None or score > none + threshold:
+        (begin, _), (_, end) = offsets[first], offsets[last]
+        return context[begin:end]
+    return None
+""",
+            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):
+    B, C, T = input_ids.shape
+    numbers = counts.tolist()
+    join = lambda given: torch.cat([given[b, :number] for b, number in enumerate(numbers)])
+    scores = score(join(input_ids), join(attention_mask), join(token_type_ids))[:, 0]
+    rows = [
+        torch.nn.functional.pad(part, (0, C - len(part)), value=-math.inf)
+        for part in scores.split(numbers)
+    ]
+    return torch.stack(rows)
+""",
+            "choose": """def choose(logits, least=0.0):
+    probabilities = torch.nn.functional.softmax(logits, dim=-1)
+    best = logits.max(dim=-1).indices
+    its = probabilities.gather(1, best[:, None]).squeeze(1)
+    return probabilities, best.masked_fill(its < least, -1)
+""",
+            "measure": """@torch.no_grad()
+def evaluate(model, batches):
+    modes = {module: module.training for module in model.modules()}
+    model.train(False)
+    right = []
+    for batch in batches:
+        logits = model(batch["input_ids"], batch["attention_mask"])
+        right += (logits.max(dim=-1).indices == batch["labels"]).tolist()
+    for module, mode in modes.items():
+        module.training = mode
+    return sum(right) / len(right)
+""",
+            "tune": """def finetune(model, train_batches, validation_batches, epochs, rate, frozen=False):
+    still = {id(parameter) for parameter in model.encoder.parameters()} if frozen else set()
+    trained = [p for p in model.parameters() if p.requires_grad and id(p) not in still]
+    optimizer = torch.optim.AdamW(trained, lr=rate)
+    accuracies, snapshots = [], []
+    for _ in range(epochs):
+        model.train()
+        for batch in train_batches:
+            logits = model(batch["input_ids"], batch["attention_mask"])
+            loss = torch.nn.functional.cross_entropy(logits, batch["labels"])
+            gradients = torch.autograd.grad(loss, trained, allow_unused=True)
+            for parameter, gradient in zip(trained, gradients):
+                parameter.grad = gradient
+            optimizer.step()
+        accuracies.append(evaluate(model, validation_batches))
+        snapshots.append(copy.deepcopy(model.state_dict()))
+    optimizer.zero_grad()
+    model.load_state_dict(snapshots[max(range(epochs), key=accuracies.__getitem__)])
+    model.eval()
+    return accuracies
+""",
+            "experiment": """def experiment(make_model, train, validation):
+    model = make_model()
+    finetune(model, batches(train, 16), batches(validation, 48), 15, 2e-3)
+    return model
+""",
+            "own-check": """def check_complete(implementation):
+    def right(tags):
+        found, lost, begin, kind = [], [], None, None
+        words = [tag for tag in tags if tag is not None]
+        for place, word in enumerate(words):
+            letter, _, what = word.partition("-")
+            if letter == "B":
+                begin, kind = place, what
+            elif letter == "S":
+                found.append((what, place, place + 1))
+                begin = None
+            elif letter == "E" and begin is not None and what == kind:
+                found.append((kind, begin, place + 1))
+                begin = None
+            elif letter != "I":
+                begin = None
+        named = {place for _, first, end in found for place in range(first, end)}
+        for place, word in enumerate(words):
+            if word != "O" and place not in named:
+                lost.append(place)
+        return found, lost
+
+    def ask(tags):
+        given = list(tags)
+        assert implementation(given) == right(tags), tags
+        assert given == list(tags), "the list is changed"
+
+    chance = random.Random(5)
+    usual = [None, "O", "B-A", "I-A", "E-A", "S-A", "B-B", "I-B", "E-B", "S-B"]
+    odd = [None, "O", "B-A", "B-a", "E-A", "E-a", "B-A-B", "I-A-B", "E-A-B", "E-B-A", "E-B", "S-A-B", "B--", "E--", "E---"]
+    for number in range(110):
+        tags = chance.choices(odd if number % 3 == 0 else usual, k=chance.randrange(16))
+        ask(tags)
+    for tags in (
+        [],
+        [None],
+        ["O"],
+        ["B-A"],
+        ["B-A", "E-A"],
+        ["B-A", None, "I-B", None, None, "I-C", "E-A"],
+        ["B-A", "O", "E-A"],
+        ["B-A", "S-A", "E-A"],
+        ["B-A", "E-B", "E-A"],
+        ["B-A", "B-A", "I-A", "E-A", "E-A"],
+        ["B-A-B", "E-A-C", "B-A-B", "E-A-B"],
+        ["B-A", *["I-A"] * 998, "E-A"],
+        ["S-A"] * 1000,
+        [None] * 999 + ["S-A"],
+        ["B-A"] * 1000,
+        ["S-A"],
+        ["S-A"],
+    ):
+        ask(tags)
+    for wrong in ("", "o", "b-A", "A", "B", "B-", "I-", "E-", "S-", "-A", "O-", "O-A", "PER", "L-A", "U-A", "I", "E", "S", "BA", "-", "OO"):
+        for tags in ([wrong], ["B-A", "I-A", wrong, "E-A"], ["O", None, "S-A", wrong]):
+            try:
+                implementation(list(tags))
+            except ValueError:
+                continue
+            raise AssertionError(f"{wrong!r} is no tag")
+""",
+        },
+    ),
+    RightAnswer(
+        "tensor_algebra",
+        "einsum, index arithmetic, masked_scatter and scatter, early breaks, two runs of the experiment of which validation chooses one",
+        {
+            "cosine": """def cosines(vectors, common=None):
+    if common is not None:
+        vectors = torch.sub(vectors, common)
+    unit = torch.nn.functional.normalize(vectors, dim=1, eps=0.0)
+    return torch.einsum("nd,md->nm", unit, unit)
+""",
+            "means": """def within_and_between(vectors, senses):
+    number = {sense: place for place, sense in enumerate(dict.fromkeys(senses))}
+    codes = torch.tensor([number[sense] for sense in senses], device=vectors.device)
+    i, j = torch.triu_indices(len(senses), len(senses), offset=1, device=vectors.device)
+    found, alike = cosines(vectors)[i, j], codes[i] == codes[j]
+    return found[alike].mean().item(), found[~alike].mean().item()
+""",
+            "separate": """def separation(vectors, senses):
+    table = cosines(vectors.double())
+    number = {sense: place for place, sense in enumerate(dict.fromkeys(senses))}
+    codes = torch.tensor([number[sense] for sense in senses], device=vectors.device)
+    places = torch.arange(len(senses), device=vectors.device)
+    means = []
+    for code in range(len(number)):
+        uses = places[codes == code]
+        if len(uses) < 2:
+            continue
+        shares = []
+        for use in uses:
+            own = table[use, uses[uses != use]]
+            lead = own[:, None] - table[use, places[codes != code]][None, :]
+            side = torch.sign(lead) * (lead.abs() > 1e-6)  # -1, 0 or 1
+            shares.append((0.5 + 0.5 * side).mean().item())
+        means.append(sum(shares) / len(shares))
+    return sum(means) / len(means)
+""",
+            "mix": """class LayerMix(torch.nn.Module):
+    def __init__(self, num_states):
+        super().__init__()
+        self.register_parameter("weights", torch.nn.Parameter(torch.zeros(num_states)))
+        self.register_parameter("scale", torch.nn.Parameter(torch.tensor(1.0)))
+
+    def forward(self, states, left_out=()):
+        if len(states) != len(self.weights):
+            raise ValueError("the numbers of states and of weights differ")
+        kept = sorted(set(range(len(states))) - set(left_out))
+        weights = self.weights[kept]
+        parts = (weights - weights.max().detach()).exp()
+        shares = parts / parts.sum()
+        mixed = 0
+        for share, number in zip(shares.unbind(), kept):
+            mixed = mixed + states[number] * share
+        return mixed * self.scale
+""",
+            "pool": """def mean_pool(hidden, input_ids, attention_mask, special_ids):
+    special = torch.zeros_like(attention_mask)
+    for number in special_ids:
+        special |= input_ids == number
+    words = attention_mask & ~special
+    total = torch.einsum("bt,btd->bd", words.to(hidden.dtype), hidden)
+    return total / words.sum(dim=1).clamp(min=1).to(hidden.dtype)[:, None]
+""",
+            "extract": """def text_features(encoder, batches, special_ids):
+    def pooled(batch):
+        ids, mask = batch["input_ids"], batch["attention_mask"]
+        *_, last = encoder(ids, mask)
+        return mean_pool(last, ids, mask, special_ids)
+
+    mode = encoder.training
+    encoder.eval()
+    with torch.set_grad_enabled(False):
+        features = torch.cat([*map(pooled, batches)], dim=0)
+    encoder.train(mode)
+    return features
+""",
+            "scale": """def standardise(train, other):
+    deviation, mean = torch.std_mean(train, dim=0, correction=0)
+    deviation = deviation.masked_fill((train[:1] == train).all(dim=0), 1.0)
+
+    def scaled(features):
+        return features.sub(mean).div(deviation)
+
+    return scaled(train), scaled(other)
+""",
+            "align": """def align_labels(pieces, labels, cls_id, sep_id, max_length):
+    ids, marks = [cls_id], [IGNORE]
+    for word, label in zip(pieces, labels):
+        for number, piece in enumerate(word):
+            if len(ids) == max_length - 1:
+                break
+            ids.append(piece)
+            marks.append(IGNORE if number else label)
+    ids.append(sep_id)
+    marks.append(IGNORE)
+    return ids, marks
+""",
+            "guess": """def word_guesses(logits, token_labels, may_follow=None):
+    if may_follow is None:
+        L = logits.shape[1]
+        may_follow = torch.ones(L, L, dtype=torch.bool, device=logits.device)
+    allowed = torch.ones_like(may_follow[0])
+    guesses, truths = [], []
+    for place, truth in enumerate(token_labels):
+        if truth != IGNORE:
+            options = allowed.nonzero().flatten().to(logits.device)
+            guess = int(options[logits[place, options].argmax()])
+            guesses.append(guess)
+            truths.append(truth)
+            allowed = may_follow[guess]
+    return guesses, len([1 for guess, truth in zip(guesses, truths) if guess == truth])
+""",
+            "span": """def best_span(start_logits, end_logits, offsets, max_tokens):
+    context = [place for place, offset in enumerate(offsets) if offset is not None]
+    spans = []
+    for first in context:
+        ends = [place for place in context if first <= place < first + max_tokens]
+        last = ends[end_logits[ends].argmax().item()]
+        spans.append((first, last, (start_logits[first] + end_logits[last]).item()))
+    return max(spans, key=lambda span: span[2])
+""",
+            "cut": """def answer(context, start_logits, end_logits, offsets, max_tokens, threshold=None):
+    first, last, score = best_span(start_logits, end_logits, offsets, max_tokens)
+    if threshold is not None:
+        least = torch.add(start_logits[0], end_logits[0]).item() + threshold
+        if not score > least:
+            return None
+    return context[slice(offsets[first][0], offsets[last][1])]
+""",
+            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):
+    B, C, T = input_ids.shape
+    where = input_ids.device
+    index = torch.cat(
+        [torch.arange(b * C, b * C + n, device=where) for b, n in enumerate(counts.tolist())]
+    )
+    rows = (given.reshape(B * C, T)[index] for given in (input_ids, attention_mask, token_type_ids))
+    scores = score(*rows).reshape(-1)
+    table = torch.full((B * C,), -math.inf, dtype=scores.dtype, device=scores.device)
+    return table.scatter(0, index, scores).reshape(B, C)
+""",
+            "choose": """def choose(logits, least=0.0):
+    probabilities = torch.softmax(logits, 1)
+    best = torch.argmax(logits, 1)
+    rows = torch.arange(len(logits), device=logits.device)
+    sure = probabilities[rows, best] >= least
+    return probabilities, best * sure - (~sure).long()
+""",
+            "measure": """def evaluate(model, batches):
+    mode = model.training
+    model.eval()
+    found = []
+    with torch.set_grad_enabled(False):
+        for batch in batches:
+            logits = model(batch["input_ids"], batch["attention_mask"])
+            found.append(logits.argmax(-1).eq(batch["labels"]))
+    model.train(mode)
+    return torch.cat(found).double().mean().item()
+""",
+            "tune": """def finetune(model, train_batches, validation_batches, epochs, rate, frozen=False):
+    paused = [p for p in model.encoder.parameters() if frozen and p.requires_grad]
+    for parameter in paused:
+        parameter.requires_grad = False
+    try:
+        trained = [p for p in model.parameters() if p.requires_grad]
+        optimizer = torch.optim.AdamW([{"params": trained}], lr=rate)
+        accuracies = []
+        for _ in range(epochs):
+            model.train(True)
+            for batch in train_batches:
+                optimizer.zero_grad(set_to_none=True)
+                logits = model(batch["input_ids"], batch["attention_mask"])
+                torch.nn.CrossEntropyLoss()(logits, batch["labels"]).backward()
+                optimizer.step()
+            accuracy = evaluate(model, validation_batches)
+            if not accuracies or accuracy > max(accuracies):
+                best = copy.deepcopy(model.state_dict())
+            accuracies.append(accuracy)
+        model.load_state_dict(best)
+    finally:
+        for parameter in paused:
+            parameter.requires_grad = True
+    model.train(False)
+    return accuracies
+""",
+            "experiment": """def experiment(make_model, train, validation):
+    best = (-1.0, None)
+    judges = batches(validation, 32)
+    for seed in (0, 1):
+        model = make_model(True, seed)
+        highest = max(finetune(model, batches(train, 16), judges, epochs=5, rate=3e-3))
+        if highest > best[0]:
+            best = (highest, model)
+    return best[1]
+""",
+        },
+    ),
+    RightAnswer(
+        "helpers_and_indices",
+        "products of all pairs, index_add over words, itertools, stable sorts, masked_scatter, recursion over words",
+        {
+            "cosine": """def cosines(vectors, common=None):
+    rows = vectors.unsqueeze(0) if common is None else (vectors - common).unsqueeze(0)
+    rows = rows / rows.norm(p=2, dim=-1, keepdim=True)
+    return torch.bmm(rows, rows.transpose(1, 2)).squeeze(0)
+""",
+            "means": """def within_and_between(vectors, senses):
+    table = cosines(vectors)
+    N = len(senses)
+    pairs = [(i, j) for i in range(N) for j in range(N) if i != j]
+
+    def mean_of(wanted):
+        rows, columns = zip(*[(i, j) for i, j in pairs if (senses[i] == senses[j]) is wanted])
+        return float(table[list(rows), list(columns)].mean())
+
+    return mean_of(True), mean_of(False)
+""",
+            "mix": """class LayerMix(torch.nn.Module):
+    def __init__(self, num_states):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones([]))
+        self.weights = torch.nn.Parameter(torch.zeros([num_states]))
+
+    def forward(self, states, left_out=()):
+        if len(states) - self.weights.shape[0]:
+            raise ValueError(f"this mix is one of {self.weights.shape[0]} states")
+        kept = [n for n, _ in enumerate(states) if n not in set(left_out)]
+        logs = torch.stack([self.weights[n] for n in kept])
+        shares = torch.nn.functional.softmax(logs, dim=0)
+        return torch.stack([states[n] for n in kept], dim=-1).mul(shares).sum(dim=-1).mul(self.scale)
+""",
+            "pool": """def mean_pool(hidden, input_ids, attention_mask, special_ids):
+    B, T, D = hidden.shape
+    ids = set(special_ids)
+    common = torch.tensor(
+        [[number in ids for number in row] for row in input_ids.tolist()],
+        dtype=torch.bool,
+        device=hidden.device,
+    ).reshape(B, T)
+    text, place = (attention_mask & ~common).nonzero(as_tuple=True)
+    total = hidden.new_zeros(B, D).index_add(0, text, hidden[text, place])
+    number = torch.bincount(text, minlength=B).clamp(min=1)
+    return total / number[:, None].to(hidden.dtype)
+""",
+            "scale": """def standardise(train, other):
+    mean = train.mean(dim=0, keepdim=True)
+    variance = (train - mean).pow(2).mean(dim=0, keepdim=True)
+    constant = (train - train[:1]).eq(0).all(dim=0, keepdim=True)
+    deviation = torch.where(constant, torch.ones_like(variance), variance).sqrt()
+    return (train - mean) / deviation, (other - mean) / deviation
+""",
+            "align": """def align_labels(pieces, labels, cls_id, sep_id, max_length):
+    import itertools
+
+    room = max_length - 2
+    ids = itertools.islice(itertools.chain.from_iterable(pieces), room)
+    marks = itertools.chain.from_iterable(
+        [label, *itertools.repeat(IGNORE, len(word) - 1)] for word, label in zip(pieces, labels)
+    )
+    return [cls_id, *ids, sep_id], [IGNORE, *itertools.islice(marks, room), IGNORE]
+""",
+            "span": """def best_span(start_logits, end_logits, offsets, max_tokens):
+    best = (-1, -1, -math.inf)
+    for last, behind in enumerate(offsets):
+        if behind is None:
+            continue
+        for length in range(1, max_tokens + 1):
+            first = last - length + 1
+            if first < 0:
+                break
+            if offsets[first] is None:
+                continue
+            score = (start_logits[first] + end_logits[last]).item()
+            if best[0] < 0 or score > best[2]:
+                best = (first, last, score)
+    return best
+""",
+            "reshape": """def choice_logits(score, input_ids, attention_mask, token_type_ids, counts):
+    B, C = input_ids.shape[:2]
+    real = torch.zeros(B, C, dtype=torch.bool, device=input_ids.device)
+    for row, number in zip(real, counts):
+        row[: int(number)] = True
+    flags = real.flatten()
+    scores = score(
+        input_ids.flatten(0, 1)[flags],
+        attention_mask.flatten(0, 1)[flags],
+        token_type_ids.flatten(0, 1)[flags],
+    )
+    empty = torch.full_like(real, -math.inf, dtype=scores.dtype)
+    return empty.masked_scatter(real, scores)
+""",
+            "choose": """def choose(logits, least=0.0):
+    probabilities = logits.softmax(-1)
+    best = logits.sort(dim=-1, descending=True, stable=True).indices[:, 0]
+    unsure = torch.take_along_dim(probabilities, best[:, None], dim=1)[:, 0] < least
+    answer = best.clone()
+    answer[unsure] = -1
+    return probabilities, answer
+""",
+            "measure": """def evaluate(model, batches):
+    training, counts = model.training, [0, 0]
+    try:
+        model.eval()
+        for batch in batches:
+            with torch.no_grad():
+                best = model(batch["input_ids"], batch["attention_mask"]).max(-1)[1]
+            counts[0] += int(torch.count_nonzero(best == batch["labels"]))
+            counts[1] += batch["labels"].numel()
+    finally:
+        model.train(training)
+    return counts[0] / counts[1]
+""",
+            "tune": """def finetune(model, train_batches, validation_batches, epochs, rate, frozen=False):
+    parameters = [*model.parameters()]
+    needed = [parameter.requires_grad for parameter in parameters]
+    if frozen:
+        model.encoder.requires_grad_(False)
+    optimizer = torch.optim.AdamW(filter(lambda p: p.requires_grad, parameters), lr=rate)
+
+    def step(batch):
+        logits = model(batch["input_ids"], batch["attention_mask"])
+        chances = logits.log_softmax(dim=-1)
+        loss = -chances.gather(1, batch["labels"][:, None]).mean()
+        model.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    accuracies, kept, highest = [], None, -math.inf
+    for _ in range(epochs):
+        model.train()
+        for batch in train_batches:
+            step(batch)
+        accuracies.append(evaluate(model, validation_batches))
+        if accuracies[-1] > highest:
+            highest = accuracies[-1]
+            kept = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    model.load_state_dict(kept)
+    for parameter, need in zip(parameters, needed):
+        parameter.requires_grad_(need)
+    model.eval()
+    return accuracies
+""",
+            "experiment": """def experiment(make_model, train, validation):
+    model = make_model(pretrained=True, seed=3)
+    finetune(model, batches(train, 8), batches(validation, 100), epochs=6, rate=2e-3, frozen=False)
+    return model
+""",
+        },
+    ),
+]

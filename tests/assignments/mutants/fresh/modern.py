@@ -829,3 +829,1004 @@ def merge(weight, down, up, shares, alpha=None):
         },
     ),
 ]
+
+# Written in November 2026 from the released notebook and the model answers alone.
+MUTANTS += [
+    # ----- turn
+    Fresh(
+        "rotate_positions_in_float32_2",
+        "Converts the positions to float32 before they meet float64 numbers, so odd positions above 16.7 million are off by one.",
+        "numerics",
+        "rotary-edges",
+        {
+            "turn": (
+                "positions[:, None, :, None] * base",
+                "positions.float()[:, None, :, None] * base",
+            )
+        },
+    ),
+    Fresh(
+        "rotate_cosines_in_float32",
+        "Computes in float64, but rounds cosines and sines to float32 whatever the vectors are: float64 vectors are turned by rounded numbers, and bfloat16 ones come back as float32.",
+        "numerics",
+        "rotary-edges",
+        {
+            "turn": (
+                "angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)",
+                "angles.cos().float(), angles.sin().float()",
+            )
+        },
+    ),
+    Fresh(
+        "rotate_remembers_speeds_without_base",
+        "Keeps the angles per position by the numbers of features alone, so a second call with another base uses the first one's.",
+        "state",
+        "rotary-values",
+        {
+            "turn": '''_speeds = {}
+
+
+def rotate(vectors, positions, base=10000.0, features=None):
+    """Turn pairs of neighbouring features by angles that grow with the position."""
+    R = vectors.shape[-1] if features is None else features
+    key = vectors.shape[-1], features
+    if key not in _speeds:
+        step = torch.arange(0, R, 2, dtype=torch.float64)
+        _speeds[key] = base ** (-step / R)
+    angles = positions[:, None, :, None] * _speeds[key].to(vectors.device)  # [B, 1, T, R/2]
+    cosine, sine = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
+    a, b = vectors[..., 0:R:2], vectors[..., 1:R:2]  # [B, H, T, R/2]
+    turned = torch.stack([a * cosine - b * sine, a * sine + b * cosine], dim=-1)
+    return torch.cat([turned.flatten(-2), vectors[..., R:]], dim=-1)
+'''
+        },
+    ),
+    Fresh(
+        "rotate_rest_without_gradient",
+        "Writes the turned features into a detached copy, so no gradient reaches the features that are not turned.",
+        "gradient",
+        "rotary-values",
+        {
+            "turn": '''def rotate(vectors, positions, base=10000.0, features=None):
+    """Turn pairs of neighbouring features by angles that grow with the position."""
+    R = vectors.shape[-1] if features is None else features
+    step = torch.arange(0, R, 2, device=vectors.device, dtype=torch.float64)
+    angles = positions[:, None, :, None] * base ** (-step / R)  # [B, 1, T, R/2]
+    cosine, sine = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
+    a, b = vectors[..., 0:R:2], vectors[..., 1:R:2]  # [B, H, T, R/2]
+    turned = vectors.detach().clone()
+    turned[..., 0:R:2] = a * cosine - b * sine
+    turned[..., 1:R:2] = a * sine + b * cosine
+    return turned
+'''
+        },
+    ),
+    # ----- distance
+    Fresh(
+        "distance_angles_in_the_dtype_of_queries",
+        "Rounds the angles to the queries' dtype before it takes cosines and sines, so in float32 a distance of millions is off.",
+        "numerics",
+        "rotary-shift",
+        {
+            "distance": (
+                "angles.cos().to(queries.dtype), angles.sin().to(queries.dtype)",
+                "angles.to(queries.dtype).cos(), angles.to(queries.dtype).sin()",
+            )
+        },
+    ),
+    Fresh(
+        "distance_exponents_by_steps_of_a_fraction",
+        "Counts exponents from 0 to 1 in steps of 2/D, which rounding makes one too many for 98, 196 or 206 features.",
+        "numerics",
+        "rotary-shift",
+        {
+            "distance": '''def scores_by_distance(queries, keys, distance, base=10000.0):
+    """The products of turned queries and turned keys, from their distances."""
+    D = queries.shape[-1]
+    exponents = torch.arange(0, 1, 2 / D, device=queries.device, dtype=torch.float64)
+    angles = distance[..., None] * base**-exponents  # [T, S, D/2]
+    cosine, sine = angles.cos().to(queries.dtype), angles.sin().to(queries.dtype)
+    a, b = queries[:, :, None, 0::2], queries[:, :, None, 1::2]  # [B, T, 1, D/2]
+    c, d = keys[:, None, :, 0::2], keys[:, None, :, 1::2]  # [B, 1, S, D/2]
+    return ((a * c + b * d) * cosine + (b * c - a * d) * sine).sum(dim=-1)
+'''
+        },
+    ),
+    # ----- gate
+    Fresh(
+        "geglu_gates_without_gradient",
+        "Returns the table of gates detached, although gradients reach all floats that go into a float result.",
+        "gradient",
+        "geglu-values",
+        {
+            "gate": (
+                "    return (z * open * v) @ output.T, open",
+                "    return (z * open * v) @ output.T, open.detach()",
+            )
+        },
+    ),
+    Fresh(
+        "geglu_states_by_one_plus_erf",
+        "Returns exact gates, but computes the states with 1 + erf(z), so what passes a nearly shut gate is 0.",
+        "numerics",
+        "geglu-edges",
+        {
+            "gate": (
+                "    return (z * open * v) @ output.T, open",
+                """    gelu = 0.5 * z * (1 + torch.erf(z / math.sqrt(2)))
+    return (gelu * v) @ output.T, open""",
+            )
+        },
+    ),
+    Fresh(
+        "geglu_nan_gradient_of_open_gates",
+        "Takes the scaled erfcx for negative z by torch.where, and erfcx of a large positive z is infinite: the gradient is nan there.",
+        "gradient",
+        "geglu-edges",
+        {
+            "gate": (
+                "    open = 0.5 * torch.erfc(-z / math.sqrt(2))",
+                """    tail = 0.5 * torch.special.erfcx(-z / math.sqrt(2)) * torch.exp(-z.square() / 2)
+    open = torch.where(z < 0, tail, 1 - 0.5 * torch.erfc(z / math.sqrt(2)))""",
+            )
+        },
+    ),
+    # ----- near
+    Fresh(
+        "mask_first_by_roll",
+        "Compares each token with the one before by roll, so in a row that is one sentence without padding no token is the first.",
+        "legal input",
+        "mask-local",
+        {
+            "near": (
+                """    first = torch.ones_like(sentences, dtype=torch.bool)
+    first[:, 1:] = sentences[:, 1:] != sentences[:, :-1]""",
+                "    first = sentences != sentences.roll(1, dims=1)",
+            )
+        },
+    ),
+    Fresh(
+        "mask_reach_zero_is_none",
+        "Asks `if reach`, so reach 0 is a global layer.",
+        "cut-off",
+        "mask-local",
+        {"near": ("    if reach is not None:", "    if reach:")},
+    ),
+    Fresh(
+        "mask_numbers_below_the_width",
+        "Goes through the numbers 0 to T - 1, so in a sentence with a larger number each token sees itself alone.",
+        "hard-wired",
+        "mask-local",
+        {
+            "near": '''def local_mask(sentences, reach=None):
+    """Say which token may see which."""
+    B, T = sentences.shape
+    place = torch.arange(T, device=sentences.device)
+    apart = (place[:, None] - place).abs()  # [T, T]
+    mask = (apart == 0).repeat(B, 1, 1)
+    for number in range(T):
+        own = sentences == number  # [B, T]
+        first = own & (own.cumsum(dim=1) == 1)
+        both = own[:, :, None] & own[:, None]
+        if reach is not None:
+            both = both & ((apart <= reach) | first[:, :, None] | first[:, None])
+        mask |= both
+    return mask
+'''
+        },
+    ),
+    Fresh(
+        "mask_renumbers_padding_in_place",
+        "Gives each padding a number of its own in the tensor that was handed in, so the argument is changed.",
+        "state",
+        "mask-local",
+        {
+            "near": '''def local_mask(sentences, reach=None):
+    """Say which token may see which."""
+    padding = sentences < 0
+    sentences[padding] = -torch.arange(1, 1 + int(padding.sum()), device=sentences.device)
+    place = torch.arange(sentences.shape[1], device=sentences.device)
+    apart = (place[:, None] - place).abs()  # [T, T]
+    first = torch.ones_like(sentences, dtype=torch.bool)
+    first[:, 1:] = sentences[:, 1:] != sentences[:, :-1]
+    same = sentences[:, :, None] == sentences[:, None]
+    if reach is not None:
+        same = same & ((apart <= reach) | first[:, :, None] | first[:, None])
+    return same
+'''
+        },
+    ),
+    # ----- contrast
+    Fresh(
+        "info_nce_cosine_of_short_vectors",
+        "Takes torch's cosine_similarity, which counts a length below 1e-8 as 1e-8, so short vectors have no cosine.",
+        "numerics",
+        "contrast-losses",
+        {
+            "contrast": (
+                """    queries = queries / queries.norm(dim=1, keepdim=True)
+    documents = documents / documents.norm(dim=1, keepdim=True)
+    cosines = queries @ documents.T  # [B, N]""",
+                "    cosines = torch.nn.functional.cosine_similarity(queries[:, None], documents[None], dim=2)",
+            )
+        },
+    ),
+    Fresh(
+        "info_nce_hardest_filled_with_minus_one",
+        "Fills the other documents with the cosine -1, so where the only wrong document points the other way, one before it is the hardest.",
+        "cut-off",
+        "contrast-edges",
+        {
+            "contrast": (
+                "masked_fill(~wrong, -torch.inf).argmax(dim=1)",
+                "masked_fill(~wrong, -1.0).argmax(dim=1)",
+            )
+        },
+    ),
+    Fresh(
+        "info_nce_masks_with_minus_ten_thousand",
+        "Masks with -1e4 instead of -inf, which is larger than a cosine of -0.5 divided by a temperature of 1e-5.",
+        "hard-wired",
+        "contrast-edges",
+        {
+            "contrast": (
+                "masked_fill(~wrong, -torch.inf).logsumexp(dim=1)",
+                "masked_fill(~wrong, -1e4).logsumexp(dim=1)",
+            )
+        },
+    ),
+    Fresh(
+        "info_nce_lengths_without_gradient",
+        "Detaches the lengths, so the gradient has a part along the vector, which changes no cosine.",
+        "gradient",
+        "contrast-edges",
+        {
+            "contrast": (
+                """    queries = queries / queries.norm(dim=1, keepdim=True)
+    documents = documents / documents.norm(dim=1, keepdim=True)
+""",
+                """    queries = queries / queries.detach().norm(dim=1, keepdim=True)
+    documents = documents / documents.detach().norm(dim=1, keepdim=True)
+""",
+            )
+        },
+    ),
+    # ----- adapt
+    Fresh(
+        "lora_texts_without_adapter_times_zero",
+        "Multiplies the first adapter by 0 for texts that ask for none, and 0 times its nan is nan.",
+        "leak",
+        "lora-values",
+        {
+            "adapt": (
+                "A, B = down[chosen].masked_fill(none, 0), up[chosen].masked_fill(none, 0)",
+                "A, B = down[chosen] * ~none, up[chosen] * ~none",
+            )
+        },
+    ),
+    Fresh(
+        "lora_where_on_the_result",
+        "Chooses between both results by torch.where, so a nan in adapter 0 is in the gradient of texts that ask for none.",
+        "leak",
+        "lora-gradients",
+        {
+            "adapt": '''def lora(hidden, weight, bias, down, up, adapter, alpha=None):
+    """A frozen linear layer, with an adapter for each text."""
+    rank = down.shape[1]
+    scale = (rank if alpha is None else alpha) / rank
+    chosen = adapter.clamp(min=0)
+    frozen = hidden @ weight.detach().T  # [B, T, E]
+    if bias is not None:
+        frozen = frozen + bias.detach()
+    change = scale * hidden @ down[chosen].transpose(1, 2) @ up[chosen].transpose(1, 2)
+    return torch.where((adapter < 0)[:, None, None], frozen, frozen + change)
+'''
+        },
+    ),
+    Fresh(
+        "lora_alpha_zero_is_none_2",
+        "Writes `alpha or rank`, so alpha 0, which switches adapters off, counts as r.",
+        "legal input",
+        "lora-values",
+        {
+            "adapt": (
+                "scale = (rank if alpha is None else alpha) / rank",
+                "scale = (alpha or rank) / rank",
+            )
+        },
+    ),
+    Fresh(
+        "lora_frozen_path_under_no_grad",
+        "Computes the frozen layer under no_grad, so the features get the gradient of the adapter alone.",
+        "gradient",
+        "lora-gradients",
+        {
+            "adapt": (
+                """    frozen = hidden @ weight.detach().T  # [B, T, E]
+    if bias is not None:
+        frozen = frozen + bias.detach()
+""",
+                """    with torch.no_grad():
+        frozen = torch.nn.functional.linear(hidden, weight, bias)  # [B, T, E]
+""",
+            )
+        },
+    ),
+    # ----- fold
+    Fresh(
+        "merge_rounds_twice",
+        "Rounds the product to the dtype of W before it adds it, so a bfloat16 matrix is rounded twice.",
+        "numerics",
+        "lora-merge",
+        {
+            "fold": (
+                "return (weight + scale * product).to(weight.dtype).detach()",
+                "return (weight + (scale * product).to(weight.dtype)).detach()",
+            )
+        },
+    ),
+    Fresh(
+        "merge_in_float32",
+        "Computes everything in float32 so that a bfloat16 matrix is exact, and loses half the digits of float64 adapters.",
+        "numerics",
+        "lora-merge",
+        {
+            "fold": '''def merge(weight, down, up, shares, alpha=None):
+    """Add adapters to a matrix."""
+    rank = down.shape[1]
+    scale = (rank if alpha is None else alpha) / rank
+    product = torch.einsum("a,aer,ard->ed", shares.float(), up.float(), down.float())
+    return (weight.float() + scale * product).to(weight.dtype).detach()
+'''
+        },
+    ),
+    Fresh(
+        "merge_nothing_returns_the_matrix_itself",
+        "Returns W detached if all shares are 0, which is not a tensor of its own: who changes it changes W.",
+        "state",
+        "lora-merge",
+        {
+            "fold": (
+                "    rank = down.shape[1]\n",
+                "    if not shares.any():\n        return weight.detach()\n    rank = down.shape[1]\n",
+            )
+        },
+    ),
+    # ----- rank
+    Fresh(
+        "ndcg_ties_by_a_small_price",
+        "Takes 1e-9 from a score for each step of relevance, which turns scores round that are that near, and leaves ties of large scores.",
+        "cut-off",
+        "ndcg-edges",
+        {
+            "rank": '''def ndcg(scores, found, gains, k=10):
+    """How good the ranking of each query is, from 0 to 1."""
+    earned = (2.0 ** gains.double() - 1).masked_fill(~found, 0)  # [Q, N]
+    unlucky = scores.double() - 1e-9 * gains
+    order = unlucky.masked_fill(~found, -torch.inf).argsort(dim=1, descending=True, stable=True)
+    earned = earned.gather(1, order)[:, :k]
+    best = (2.0 ** gains.double() - 1).sort(dim=1, descending=True).values[:, :k]
+    places = torch.arange(1, earned.shape[1] + 1, device=scores.device)
+    discounts = 1 / (1 + places).double().log2()
+    return ((earned * discounts).sum(dim=1) / (best * discounts).sum(dim=1)).to(scores.dtype)
+'''
+        },
+    ),
+    Fresh(
+        "ndcg_gains_as_integers",
+        "Computes 2 to the power g in int64, which overflows from relevance 63 on.",
+        "numerics",
+        "ndcg-values",
+        {
+            "rank": '''def ndcg(scores, found, gains, k=10):
+    """How good the ranking of each query is, from 0 to 1."""
+    worth = (2**gains - 1).double()  # [Q, N]
+    earned = worth.masked_fill(~found, 0)
+    worst = gains.argsort(dim=1)  # the least relevant first
+    ranked = scores.masked_fill(~found, -torch.inf).gather(1, worst)
+    order = ranked.argsort(dim=1, descending=True, stable=True)
+    earned = earned.gather(1, worst).gather(1, order)[:, :k]
+    best = worth.sort(dim=1, descending=True).values[:, :k]
+    places = torch.arange(1, earned.shape[1] + 1, device=scores.device)
+    discounts = 1 / (1 + places).double().log2()
+    return ((earned * discounts).sum(dim=1) / (best * discounts).sum(dim=1)).to(scores.dtype)
+'''
+        },
+    ),
+    Fresh(
+        "ndcg_nan_if_nothing_relevant_is_found",
+        "Gives nan, not 0, to a query whose relevant documents exist but were not found.",
+        "cut-off",
+        "ndcg-edges",
+        {
+            "rank": (
+                "    return ((earned * discounts).sum(dim=1) / (best * discounts).sum(dim=1)).to(scores.dtype)",
+                """    value = (earned * discounts).sum(dim=1) / (best * discounts).sum(dim=1)
+    nothing = ~(found & (gains > 0)).any(dim=1)
+    return value.masked_fill(nothing, torch.nan).to(scores.dtype)""",
+            )
+        },
+    ),
+    Fresh(
+        "ndcg_ten_places_at_most",
+        "Has discounts for ten places, so a larger k counts ten places alone.",
+        "hard-wired",
+        "ndcg-values",
+        {
+            "rank": '''DISCOUNTS = [1 / math.log2(1 + place) for place in range(1, 11)]
+
+
+def ndcg(scores, found, gains, k=10):
+    """How good the ranking of each query is, from 0 to 1."""
+    k = min(k, scores.shape[1], len(DISCOUNTS))
+    discounts = torch.tensor(DISCOUNTS[:k], dtype=torch.float64, device=scores.device)
+    earned = (2.0 ** gains.double() - 1).masked_fill(~found, 0)  # [Q, N]
+    worst = earned.argsort(dim=1)  # the least relevant first
+    ranked = scores.masked_fill(~found, -torch.inf).gather(1, worst)
+    order = ranked.argsort(dim=1, descending=True, stable=True)
+    earned = earned.gather(1, worst).gather(1, order)[:, :k]
+    best = (2.0 ** gains.double() - 1).sort(dim=1, descending=True).values[:, :k]
+    return ((earned * discounts).sum(dim=1) / (best * discounts).sum(dim=1)).to(scores.dtype)
+'''
+        },
+    ),
+    # ----- own-check
+    Fresh(
+        "check_no_sentence_without_tokens",
+        "Has no sentence of no tokens, so it overlooks who numbers the sentences behind one wrongly, or opens a row for it.",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                """        (9, (2, 0, 3, 0)): [[0, 0, 2, 2, 2]],
+        (3, (2, 2, 0)): [[0, 0], [1, 1]],
+        (1, (1, 0, 1)): [[0], [2]],
+        (5, ()): [],
+        (3, (0, 0)): [],
+""",
+                """        (9, (2, 3)): [[0, 0, 1, 1, 1]],
+        (3, (2, 2)): [[0, 0], [1, 1]],
+        (1, (1, 1)): [[0], [1]],
+        (5, ()): [],
+""",
+            )
+        },
+    ),
+    Fresh(
+        "check_draws_hardly_fill_a_row",
+        "Compares with a model of its own on random lengths in rows of 100 to 200, where a sentence hardly ever fills its row to the last place.",
+        "chance",
+        "check-refuses",
+        {
+            "own-check": '''def check_join(implementation):
+    """Raise an error if an implementation of `join` is wrong; return nothing if it is right."""
+    import random
+
+    for _ in range(10):
+        width = random.randint(100, 200)
+        lengths = [random.choice([0, random.randint(1, width // 2)]) for _ in range(8)]
+        rows = []
+        for number, length in enumerate(lengths):
+            if not length:
+                continue
+            row = next((row for row in rows if len(row) + length <= width), None)
+            if row is None:
+                row = []
+                rows.append(row)
+            row += [(number, place) for place in range(length)]
+        given = list(lengths)
+        sentences, positions = implementation(given, width)
+        assert given == lengths
+        for table, part, filler in ((sentences, 0, -1), (positions, 1, 0)):
+            assert table.dtype == torch.int64 and list(table.shape) == [len(rows), width]
+            for found, row in zip(table.tolist(), rows):
+                wanted = [pair[part] for pair in row]
+                assert found == wanted + [filler] * (width - len(row))
+    many, _ = implementation([1] * 300, 100 + 3)
+    assert sorted(n for n in many.flatten().tolist() if n >= 0) == [*range(300)]
+    for lengths in ([], [0, 0]):
+        for table in implementation(lengths, 3):
+            assert table.dtype == torch.int64 and list(table.shape) == [0, 3]
+    for lengths in ([5], [2, 1, 6], [4, 5]):
+        try:
+            implementation(lengths, 4)
+        except ValueError:
+            continue
+        raise AssertionError("a sentence that is longer than a row must raise ValueError")
+'''
+        },
+    ),
+    Fresh(
+        "check_draws_three_sentences_at_most",
+        "Compares with a model of its own on random lengths, but draws three sentences at most, although there may be hundreds.",
+        "chance",
+        "check-refuses",
+        {
+            "own-check": '''def check_join(implementation):
+    """Raise an error if an implementation of `join` is wrong; return nothing if it is right."""
+    import random
+
+    def fails(lengths, width):
+        try:
+            implementation(lengths, width)
+        except ValueError:
+            return True
+        return False
+
+    for _ in range(40):
+        width = random.randint(1, 8)
+        lengths = [random.randint(0, width + 1) for _ in range(random.randint(0, 3))]
+        if max([0, *lengths]) > width:
+            assert fails(lengths, width)
+            continue
+        rows = []
+        for number, length in enumerate(lengths):
+            for row in rows:
+                if len(row) + length <= width:
+                    break
+            else:
+                row = []
+                if length:
+                    rows.append(row)
+            row += [(number, place) for place in range(length)]
+        given = list(lengths)
+        sentences, positions = implementation(given, width)
+        assert given == lengths
+        for table, part, filler in ((sentences, 0, -1), (positions, 1, 0)):
+            assert table.dtype == torch.int64 and list(table.shape) == [len(rows), width]
+            wanted = [[pair[part] for pair in row] for row in rows]
+            assert table.tolist() == [row + [filler] * (width - len(row)) for row in wanted]
+'''
+        },
+    ),
+    Fresh(
+        "check_calls_once",
+        "Puts all that can happen into one long list and looks at the tables of one call alone, so it overlooks who remembers an earlier call.",
+        "state",
+        "check-refuses",
+        {
+            "own-check": '''def check_join(implementation):
+    """Raise an error if an implementation of `join` is wrong; return nothing if it is right."""
+    lengths, width = [3, 5, 4, 0, 2, 1, 2, 7, 0, 6, 3, 3] + [1, 2] * 120 + [0], 7
+    rows = []
+    for number, length in enumerate(lengths):
+        if length:
+            room = [row for row in rows if len(row) + length <= width] or [[]]
+            if not room[0]:
+                rows.append(room[0])
+            room[0].extend((number, place) for place in range(length))
+    given = list(lengths)
+    sentences, positions = implementation(given, width)
+    assert given == lengths, "the list is changed"
+    for table, part, filler in ((sentences, 0, -1), (positions, 1, 0)):
+        assert table.dtype == torch.int64 and list(table.shape) == [len(rows), width]
+        wanted = [[pair[part] for pair in row] for row in rows]
+        assert table.tolist() == [row + [filler] * (width - len(row)) for row in wanted]
+    for lengths in ([5], [2, 1, 6], [4, 5]):
+        try:
+            implementation(lengths, 4)
+        except ValueError:
+            continue
+        raise AssertionError("a sentence that is longer than a row must raise ValueError")
+'''
+        },
+    ),
+]
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "complex_numbers_and_loops",
+        "Turns complex numbers; Python loops over queries, texts, adapters and documents; an own model of join in the check",
+        {
+            "turn": '''def speeds(number, base, device):
+    """How far each pair turns at one position, in float64."""
+    exact = [float(base) ** (-2 * i / number) for i in range(number // 2)]
+    return torch.tensor(exact, dtype=torch.float64, device=device)
+
+
+def rotate(vectors, positions, base=10000.0, features=None):
+    D = vectors.shape[-1]
+    R = D if features is None else features
+    left, rest = vectors.split([R, D - R], dim=-1)
+    left = left.double()
+    pairs = torch.complex(left[..., 0::2], left[..., 1::2])
+    angles = positions.double()[:, None, :, None] * speeds(R, base, vectors.device)
+    turned = pairs * torch.polar(torch.ones_like(angles), angles)
+    turned = torch.view_as_real(turned).flatten(-2).to(vectors.dtype)
+    return torch.cat([turned, rest], dim=-1)
+''',
+            "distance": """def scores_by_distance(queries, keys, distance, base=10000.0):
+    D = queries.shape[-1]
+    q, k = (
+        torch.complex(part.double()[..., 0::2], part.double()[..., 1::2])
+        for part in (queries, keys)
+    )
+    i = torch.arange(D // 2, device=queries.device, dtype=torch.float64)
+    angles = distance.double()[..., None] * torch.pow(base, -2 * i / D)
+    turn = torch.polar(torch.ones_like(angles), angles)  # [T, S, D/2]
+    products = q.conj()[:, :, None] * k[:, None] * turn  # [B, T, S, D/2]
+    return torch.view_as_real(products)[..., 0].sum(dim=-1).to(queries.dtype)
+""",
+            "gate": """def geglu(hidden, weight, output):
+    both = torch.nn.functional.linear(hidden, weight)
+    z, v = both.unflatten(-1, (weight.shape[0] // 2, 2)).unbind(dim=-1)
+    gates = torch.erfc(z * -math.sqrt(0.5)) / 2
+    return torch.nn.functional.linear(gates * z * v, output), gates
+""",
+            "near": """def local_mask(sentences, reach=None):
+    B, T = sentences.shape
+    place = torch.arange(T, device=sentences.device)
+    real = sentences >= 0
+    same = real[:, :, None] & real[:, None, :] & sentences[:, :, None].eq(sentences[:, None, :])
+    if reach is None:
+        seen = same
+    else:
+        first = same.long().argmax(dim=2) == place  # [B, T]: nobody of my sentence before me
+        band = (place[None, :] <= place[:, None] + reach) & (place[None, :] >= place[:, None] - reach)
+        seen = same & (band[None] | first[:, None, :] | first[:, :, None])
+    return seen | torch.eye(T, dtype=torch.bool, device=sentences.device)[None]
+""",
+            "contrast": '''def unit(vectors):
+    """Vectors of length 1; first the largest entry becomes 1, so that no square is too small."""
+    vectors = vectors / vectors.detach().abs().amax(dim=1, keepdim=True)
+    return vectors / vectors.square().sum(dim=1, keepdim=True).sqrt()
+
+
+def info_nce(queries, documents, relation, temperature=0.05):
+    table = unit(queries) @ unit(documents).T
+    losses, hardest = [], []
+    for row, related in zip(table, relation):
+        right = (related == 1).nonzero()[:, 0]
+        wrong = (related == 0).nonzero()[:, 0]
+        of = []
+        for d in right.tolist():
+            lead = (row[wrong] - row[d]) / temperature
+            of.append(torch.cat([lead.new_zeros(1), lead]).logsumexp(dim=0))
+        losses.append(sum(of) / len(of))
+        hardest.append(wrong[row[wrong].argmax()].item() if len(wrong) else -1)
+    return torch.stack(losses), torch.tensor(hardest, device=queries.device)
+''',
+            "adapt": """def lora(hidden, weight, bias, down, up, adapter, alpha=None):
+    scale = 1.0 if alpha is None else alpha / down.shape[1]
+    fixed = None if bias is None else bias.detach()
+    results = []
+    for text, number in zip(hidden, adapter.tolist()):
+        result = torch.nn.functional.linear(text, weight.detach(), fixed)
+        if number >= 0:
+            result = result + scale * (text @ down[number].T @ up[number].T)
+        results.append(result)
+    return torch.stack(results)
+""",
+            "fold": """@torch.no_grad()
+def merge(weight, down, up, shares, alpha=None):
+    scale = 1.0 if alpha is None else alpha / down.shape[1]
+    dtype = torch.promote_types(torch.promote_types(weight.dtype, up.dtype), torch.float32)
+    total = weight.to(dtype, copy=True)
+    for share, thin, thick in zip(shares.to(dtype), down.to(dtype), up.to(dtype)):
+        total += scale * share * (thick @ thin)
+    return total.to(weight.dtype)
+""",
+            "rank": """def ndcg(scores, found, gains, k=10):
+    values = []
+    for row, there, relevance in zip(scores.tolist(), found.tolist(), gains.tolist()):
+        listed = [n for n in range(len(row)) if there[n]]
+        listed.sort(key=lambda n: (-row[n], relevance[n]))
+        earned = sum(
+            (2.0 ** relevance[n] - 1) / math.log2(place + 1)
+            for place, n in enumerate(listed[:k], 1)
+        )
+        most = sum(
+            (2.0**g - 1) / math.log2(place + 1)
+            for place, g in enumerate(sorted(relevance, reverse=True)[:k], 1)
+        )
+        values.append(earned / most if most > 0 else math.nan)
+    return torch.tensor(values, dtype=scores.dtype, device=scores.device)
+""",
+            "own-check": """def check_join(implementation):
+    import random
+
+    def model(lengths, width):
+        if any(length > width for length in lengths):
+            return None
+        free, rows = [], []
+        for number, length in enumerate(lengths):
+            if length == 0:
+                continue
+            where = next((r for r, room in enumerate(free) if room >= length), len(free))
+            if where == len(free):
+                free.append(width)
+                rows.append([])
+            free[where] -= length
+            rows[where].extend((number, place) for place in range(length))
+        return [row + [(-1, 0)] * room for row, room in zip(rows, free)]
+
+    def compare(lengths, width):
+        wanted, given = model(lengths, width), list(lengths)
+        try:
+            got = implementation(given, width)
+        except ValueError:
+            assert wanted is None, (lengths, width)
+            return
+        assert wanted is not None, (lengths, width)
+        assert given == list(lengths), "the list is changed"
+        sentences, positions = got
+        for part, table in enumerate((sentences, positions)):
+            assert table.dtype == torch.int64
+            assert tuple(table.shape) == (len(wanted), width)
+            assert table.tolist() == [[pair[part] for pair in row] for row in wanted]
+
+    fixed = [
+        ([2, 3, 1], 4), ([], 3), ([0], 1), ([0, 0, 0], 5), ([1], 1), ([1, 0, 1], 1),
+        ([3, 5, 4, 2, 1, 2, 7], 7), ([4, 5, 5, 1, 2], 6), ([4, 3, 2, 1], 6), ([3, 3, 3, 1, 1, 1], 4),
+        ([5], 4), ([0, 5], 4), ([2, 2, 5], 4), ([5, 1], 4), ([2, 1, 6, 1], 4), ([2, 2], 4),
+        ([4, 4, 4], 4), ([1] * 300, 3), ([1] * 300, 7), ([3, 2] * 100, 3), ([2] + [3] * 150 + [1] * 2, 4),
+    ]
+    for lengths, width in fixed:
+        compare(lengths, width)
+    for _ in range(100):
+        width = random.randint(1, 9)
+        most = width + (random.random() < 0.15)
+        compare([random.randint(0, most) for _ in range(random.randint(0, 14))], width)
+    for lengths, width in fixed[:10]:
+        compare(lengths, width)
+""",
+        },
+    ),
+    RightAnswer(
+        "tables_of_zeros_and_counted_places",
+        "Partners of features by sign and flip; an adapter of zeros in front; nDCG from counted places without any sort",
+        {
+            "turn": """def rotate(vectors, positions, base=10000.0, features=None):
+    if features is None:
+        features = vectors.size(-1)
+    number = torch.arange(features, device=vectors.device) // 2  # 0, 0, 1, 1, ...
+    theta = torch.exp(number.double() * (-2.0 * math.log(base) / features))
+    angles = positions.unsqueeze(1).unsqueeze(-1) * theta  # [B, 1, T, R]
+    turned = vectors[..., :features]
+    other = turned.unflatten(-1, (features // 2, 2)).flip(-1).flatten(-2)  # b, a, d, c, ...
+    sign = torch.where(torch.arange(features, device=vectors.device) % 2 == 0, -1.0, 1.0)
+    turned = turned * angles.cos().to(vectors.dtype) + other * (sign * angles.sin()).to(vectors.dtype)
+    return torch.cat((turned, vectors[..., features:]), dim=-1)
+""",
+            "distance": """def scores_by_distance(queries, keys, distance, base=10000.0):
+    D = queries.size(-1)
+    total = 0
+    for i in range(D // 2):
+        angle = distance.double() * base ** (-2 * i / D)  # [T, S]
+        cosine, sine = torch.cos(angle).to(queries.dtype), torch.sin(angle).to(queries.dtype)
+        a, b = queries[..., 2 * i], queries[..., 2 * i + 1]
+        c, d = keys[..., 2 * i], keys[..., 2 * i + 1]
+        along = torch.einsum("bt,bs->bts", a, c) + torch.einsum("bt,bs->bts", b, d)
+        across = torch.einsum("bt,bs->bts", b, c) - torch.einsum("bt,bs->bts", a, d)
+        total = total + along * cosine + across * sine
+    return total
+""",
+            "gate": """def geglu(hidden, weight, output):
+    z = torch.einsum("btd,fd->btf", hidden, weight[::2])
+    v = torch.einsum("btd,fd->btf", hidden, weight[1::2])
+    share = (torch.special.erfc(z.double() * (-1 / math.sqrt(2))) / 2).to(z.dtype)
+    return torch.einsum("btf,df->btd", z * share * v, output), share
+""",
+            "near": """def local_mask(sentences, reach=None):
+    B, T = sentences.shape
+    begins = torch.cat(
+        [torch.ones_like(sentences[:, :1]).bool(), sentences.diff(dim=1) != 0], dim=1
+    )
+    run = begins.long().cumsum(dim=1)  # [B, T]: 1, 1, 2, 2, 2, 3, ...
+    allowed = run.unsqueeze(2) == run.unsqueeze(1)
+    allowed = allowed.masked_fill((sentences == -1).unsqueeze(2), False)
+    if reach is not None:
+        width = min(reach, T)
+        band = torch.ones(T, T, dtype=torch.int64, device=sentences.device).tril(width).triu(-width)
+        allowed = allowed & ((band == 1) | begins.unsqueeze(1) | begins.unsqueeze(2))
+    itself = torch.arange(T, device=sentences.device)
+    allowed[:, itself, itself] = True
+    return allowed
+""",
+            "contrast": """def info_nce(queries, documents, relation, temperature=0.05):
+    lengths = [torch.linalg.vector_norm(part, dim=-1) for part in (queries, documents)]
+    cosines = (queries / lengths[0][:, None]) @ (documents / lengths[1][:, None]).T
+    wrong = relation.eq(0)
+    scores = cosines / temperature
+    rivals = scores.masked_fill(~wrong, -math.inf).logsumexp(dim=1, keepdim=True)
+    each = -torch.nn.functional.logsigmoid(scores - rivals)  # [B, N]
+    right = relation.eq(1)
+    losses = torch.where(right, each, 0.0).sum(dim=1) / right.sum(dim=1)
+    largest, index = cosines.detach().masked_fill(~wrong, -math.inf).max(dim=1)
+    return losses, torch.where(largest == -math.inf, -1, index)
+""",
+            "adapt": """def lora(hidden, weight, bias, down, up, adapter, alpha=None):
+    rank = down.size(1)
+    alpha = rank if alpha is None else alpha
+    nothing = [part.new_zeros((1, *part.shape[1:])) for part in (down, up)]
+    thin = torch.cat([nothing[0], down])[adapter + 1]  # [B, r, D], zeros for -1
+    thick = torch.cat([nothing[1], up])[adapter + 1]
+    change = torch.bmm(torch.bmm(hidden, thin.mT), thick.mT)
+    result = torch.matmul(hidden, weight.detach().t()) + (alpha / rank) * change
+    return result if bias is None else result + bias.detach()
+""",
+            "fold": """def merge(weight, down, up, shares, alpha=None):
+    A, rank, D = down.shape
+    factor = 1 if alpha is None else alpha / rank
+    with torch.no_grad():
+        thick = (shares[:, None, None] * up).transpose(0, 1).reshape(-1, A * rank)
+        whole = weight + factor * (thick @ down.reshape(A * rank, D))
+        return whole.to(weight.dtype)
+""",
+            "rank": '''def places_of(ahead):
+    """bool [Q, N, N], True if document m stands before document n -> places from 1"""
+    return 1 + ahead.sum(dim=2)
+
+
+def ndcg(scores, found, gains, k=10):
+    N = scores.shape[1]
+    number = torch.arange(N, device=scores.device)
+    earlier = number[None, :] < number[:, None]  # [n, m]
+    mine, other = gains[:, :, None], gains[:, None, :]
+    tie = (other < mine) | ((other == mine) & earlier)
+    higher = scores[:, None, :] > scores[:, :, None]
+    equal = scores[:, None, :] == scores[:, :, None]
+    real = places_of((higher | (equal & tie)) & found[:, None, :])
+    best = places_of((other > mine) | ((other == mine) & earlier))
+    worth = torch.pow(2.0, gains.double()) - 1
+    total = []
+    for place, counted in ((real, found), (best, torch.ones_like(found))):
+        share = worth / torch.log2(1.0 + place.double())
+        total.append(torch.where(counted & (place <= k), share, 0.0).sum(dim=1))
+    return (total[0] / total[1]).to(scores.dtype)
+''',
+        },
+    ),
+    RightAnswer(
+        "matrices_runs_and_levels",
+        "A matrix for each turn, scores from turned keys, log_ndtr, runs of sentences, cross-entropy, levels of scores as integers",
+        {
+            "turn": """def rotate(vectors, positions, base=10000.0, features=None):
+    D = vectors.shape[-1]
+    R = features if features is not None else D
+    theta = torch.logspace(0, -2 * (R // 2 - 1) / R, R // 2, base=base, dtype=torch.float64)
+    angles = positions.to(torch.float64).unsqueeze(-1) * theta.to(vectors.device)
+    cosine, sine = angles.cos(), angles.sin()  # [B, T, R/2]
+    turns = torch.stack(
+        [torch.stack([cosine, -sine], dim=-1), torch.stack([sine, cosine], dim=-1)], dim=-2
+    ).to(vectors.dtype)  # [B, T, R/2, 2, 2]
+    pairs = vectors[..., :R].unflatten(-1, (R // 2, 2))
+    turned = torch.einsum("btixy,bhtiy->bhtix", turns, pairs).flatten(-2)
+    return turned if R == D else torch.cat([turned, vectors[..., R:]], dim=-1)
+""",
+            "distance": """def scores_by_distance(queries, keys, distance, base=10000.0):
+    # for each query the keys are turned by their distances from it
+    T = queries.shape[1]
+    turned = rotate(keys.expand(T, *keys.shape), distance, base)  # [T, B, S, D]
+    return torch.einsum("btd,tbsd->bts", queries, turned)
+""",
+            "gate": """def geglu(hidden, weight, output):
+    z, v = (hidden @ rows.T for rows in (weight[0::2], weight[1::2]))
+    open = torch.special.log_ndtr(z.double()).exp().to(z.dtype)
+    return (open * (z * v)) @ output.mT, open
+""",
+            "near": """def local_mask(sentences, reach=None):
+    import itertools
+
+    B, T = sentences.shape
+    mask = torch.zeros(B, T, T, dtype=torch.bool)
+    for table, row in zip(mask, sentences.tolist()):
+        begin = 0
+        for number, run in itertools.groupby(row):
+            end = begin + len([*run])
+            for i in range(begin, end):
+                if number < 0:
+                    table[i, i] = True
+                elif reach is None:
+                    table[i, begin:end] = True
+                else:
+                    table[i, max(begin, i - reach) : min(end, i + reach + 1)] = True
+            if number >= 0:
+                table[begin, begin:end] = True
+                table[begin:end, begin] = True
+            begin = end
+    return mask.to(sentences.device)
+""",
+            "contrast": """def info_nce(queries, documents, relation, temperature=0.05):
+    B, N = relation.shape
+    cosines = (queries / queries.norm(dim=1, keepdim=True)) @ (
+        documents / documents.norm(dim=1, keepdim=True)
+    ).T
+    others = cosines.masked_fill(relation != 0, -torch.inf)
+    b, d = (relation == 1).nonzero(as_tuple=True)  # each pair of a query and a right document
+    logits = torch.cat([cosines[b, d][:, None], others[b]], dim=1) / temperature
+    each = torch.nn.functional.cross_entropy(logits, torch.zeros_like(b), reduction="none")
+    count = torch.bincount(b, minlength=B)
+    losses = torch.zeros_like(cosines[:, 0]).index_add(0, b, each / count[b])
+    some = (relation == 0).any(dim=1)
+    return losses, torch.where(some, others.argmax(dim=1), torch.full_like(count, -1))
+""",
+            "adapt": """def lora(hidden, weight, bias, down, up, adapter, alpha=None):
+    scale = 1.0 if alpha is None else alpha / down.shape[1]
+    result = hidden @ weight.detach().T
+    if bias is not None:
+        result = result + bias.detach()
+    for number in adapter.unique().tolist():
+        if number >= 0:
+            texts = (adapter == number).nonzero()[:, 0]
+            change = hidden[texts] @ down[number].T @ up[number].T
+            result = result.index_add(0, texts, scale * change)
+    return result
+""",
+            "fold": """def merge(weight, down, up, shares, alpha=None):
+    weight_, down, up, shares = (t.detach().double() for t in (weight, down, up, shares))
+    scale = 1.0 if alpha is None else alpha / down.shape[1]
+    change = torch.tensordot(shares[:, None, None] * up, down, dims=([0, 2], [0, 1]))
+    return torch.add(weight_, change, alpha=scale).to(weight.dtype)
+""",
+            "rank": """def ndcg(scores, found, gains, k=10):
+    k = min(k, scores.shape[1])
+    levels = scores[found].double().unique()  # all different scores, ascending
+    level = torch.searchsorted(levels, scores.double().contiguous())
+    key = level * (gains.max() + 1) + gains.max() - gains  # of equal scores the less relevant first
+    order = key.masked_fill(~found, -1).topk(k, dim=1).indices
+    worth = torch.expm1(gains.double() * math.log(2.0)).round()
+    earned = worth.masked_fill(~found, 0).gather(1, order)
+    best = worth.topk(k, dim=1).values
+    places = torch.arange(2, k + 2, device=scores.device, dtype=torch.float64)
+    dcg, most = ((part / places.log2()).sum(dim=1) for part in (earned, best))
+    return (dcg / most).to(scores.dtype)
+""",
+            "own-check": """def check_join(implementation):
+    def text(rows, width):
+        sentences, positions = [], []
+        for row in rows:  # as strings: one letter for a token, its sentence's
+            filled = row.ljust(width, ".")
+            sentences.append([-1 if c == "." else ord(c) - ord("a") for c in filled])
+            positions.append([0 if c == "." else n - filled.index(c) for n, c in enumerate(filled)])
+        return sentences, positions
+
+    def look(lengths, width, rows):
+        given = list(lengths)
+        result = implementation(given, width)
+        assert given == list(lengths)
+        assert len(result) == 2
+        for table, wanted in zip(result, text(rows, width)):
+            assert isinstance(table, torch.Tensor) and table.dtype is torch.int64
+            assert table.shape == (len(rows), width)
+            assert table.tolist() == wanted
+
+    for _ in range(2):
+        look([2, 3, 1], 4, ["aac", "bbb"])
+        look([], 4, [])
+        look([0, 0], 4, [])
+        look([4], 4, ["aaaa"])
+        look([4, 1], 4, ["aaaa", "b"])
+        look([0, 2, 0, 2, 0], 4, ["bbdd"])
+        look([0, 2, 0, 2, 0], 5, ["bbdd"])
+        look([3, 2, 3, 2, 1, 1], 5, ["aaabb", "cccdd", "ef"])
+        look([4, 5, 3, 2, 1], 6, ["aaaadd", "bbbbbe", "ccc"])
+        look([4, 5, 5, 1, 2], 6, ["aaaad", "bbbbb", "ccccc", "ee"])
+        look([3, 5, 4, 2, 1, 2, 7], 7, ["aaacccc", "bbbbbdd", "eff", "ggggggg"])
+        look([2, 2, 2, 1, 1, 1], 3, ["aad", "bbe", "ccf"])
+        look([1, 0, 1, 1], 1, ["a", "c", "d"])
+        look([5, 4, 3, 2, 1], 9, ["aaaaabbbb", "cccdde"])
+    for number in (130, 300):
+        sentences, positions = implementation([2, 1] * number, 2)
+        assert sentences.dtype == positions.dtype == torch.int64
+        rows, waiting = [], None
+        for n in range(2 * number):
+            if n % 2 == 0:
+                rows.append([n, n])
+            elif waiting is None:
+                waiting = len(rows)
+                rows.append([n, -1])
+            else:
+                rows[waiting][1], waiting = n, None
+        assert sentences.tolist() == rows
+        assert positions.tolist() == [[0, int(a == b)] for a, b in rows]
+    for lengths, width in (([5], 4), ([1, 5], 4), ([5, 1], 4), ([0, 2, 5, 2], 4), ([2], 1), ([300], 9)):
+        try:
+            implementation(lengths, width)
+        except ValueError:
+            pass
+        else:
+            raise AssertionError((lengths, width))
+""",
+        },
+    ),
+]

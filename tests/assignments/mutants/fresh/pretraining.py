@@ -1408,3 +1408,945 @@ RIGHT_ANSWERS += [
         },
     ),
 ]
+
+# Written in November 2026 from the released notebook and the model answers alone.
+MUTANTS += [
+    # ---- mask
+    Fresh(
+        "last_id_never_random",
+        "The last id of the vocabulary is never drawn as a random token, though it is not special.",
+        "cut-off",
+        "masking-fates",
+        {
+            "mask": (
+                "for i in range(vocab_size) if",
+                "for i in range(vocab_size - 1) if",
+            )
+        },
+    ),
+    Fresh(
+        "one_hole_at_least",
+        "A sequence in which the draws choose nothing gets one hole all the same, so a position's chance depends on the others "
+        "(at rate 0, and in short sequences).",
+        "chance",
+        "masking-choice",
+        {
+            "mask": (
+                "    labels = input_ids.masked_fill(~chosen, IGNORE)\n",
+                "    for row in range(len(input_ids)):\n"
+                "        places = (~special[row]).nonzero().flatten()\n"
+                "        if len(places) and not chosen[row].any():\n"
+                "            lucky = torch.randint(len(places), (1,), generator=generator)\n"
+                "            chosen[row, places[lucky]] = True\n"
+                "    labels = input_ids.masked_fill(~chosen, IGNORE)\n",
+            )
+        },
+    ),
+    Fresh(
+        "id_zero_is_never_asked",
+        "The labels are made by multiplying with the choice, and 0 is read as 'not chosen': where id 0 is an ordinary token, its label is lost.",
+        "legal input",
+        "masking-choice",
+        {
+            "mask": (
+                "    labels = input_ids.masked_fill(~chosen, IGNORE)\n",
+                "    labels = input_ids * chosen\n    labels[labels == 0] = IGNORE\n",
+            )
+        },
+    ),
+    Fresh(
+        "ordinary_ids_remembered_by_size",
+        "The list of ordinary ids is kept from the first call with a vocabulary of this size, so a later call with other special ids draws special tokens.",
+        "state",
+        "masking-fates",
+        {
+            "mask": (
+                "    ordinary = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n",
+                '    known = mask_tokens.__dict__.setdefault("known", {})\n'
+                "    if vocab_size not in known:\n"
+                "        known[vocab_size] = torch.tensor(\n"
+                "            [i for i in range(vocab_size) if i not in set(special_ids)]\n"
+                "        )\n"
+                "    ordinary = known[vocab_size]\n",
+            )
+        },
+    ),
+    Fresh(
+        "random_above_the_special_ids",
+        "Random tokens are drawn from the ids above the greatest special one, as if special ids stood at the start of the vocabulary.",
+        "hard-wired",
+        "masking-fates",
+        {
+            "mask": (
+                "    ordinary = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n",
+                "    top = max(special_ids) + 1\n"
+                "    if top < vocab_size:\n"
+                "        ordinary = torch.arange(top, vocab_size)\n"
+                "    else:\n"
+                "        ordinary = torch.tensor([i for i in range(vocab_size) if i not in special_ids])\n",
+            )
+        },
+    ),
+    # ---- fill
+    Fresh(
+        "first_fit",
+        "A sentence that has no room in the present segment goes into the first earlier one that has room, so sentences change their order.",
+        "legal input",
+        "pairs-fill",
+        {
+            "fill": """def fill_segments(document, most):
+    segments = []
+    for sentence in document:
+        sentence = sentence[:most]
+        for number, segment in enumerate(segments):
+            if len(segment) + len(sentence) <= most:
+                segments[number] = segment + sentence
+                break
+        else:
+            segments.append(sentence)
+    return segments
+"""
+        },
+    ),
+    Fresh(
+        "only_the_first_sentence_cut",
+        "A sentence longer than most is cut only where it is the first of the document; a later one becomes a segment that is too long.",
+        "cut-off",
+        "pairs-fill",
+        {
+            "fill": """def fill_segments(document, most):
+    if not document:
+        return []
+    segments, present = [], document[0][:most]
+    for sentence in document[1:]:
+        if len(present) + len(sentence) > most:
+            segments.append(present)
+            present = list(sentence)
+        else:
+            present = present + sentence
+    return [*segments, present]
+"""
+        },
+    ),
+    Fresh(
+        "long_sentence_cut_in_place_2",
+        "A sentence longer than most is cut in the caller's document, which must stay as it is.",
+        "leak",
+        "pairs-fill",
+        {
+            "fill": (
+                "            segments.append(sentence[:most])\n",
+                "            del sentence[most:]\n            segments.append(list(sentence))\n",
+            )
+        },
+    ),
+    # ---- next
+    Fresh(
+        "equal_documents_are_one",
+        "The others are the documents that differ in content, so another document with the same content is never drawn (and with only such ones it fails).",
+        "legal input",
+        "pairs-next",
+        {
+            "next": (
+                "                other = random.randrange(len(documents) - 1)\n"
+                "                second = random.choice(documents[other + (other >= number)])\n",
+                "                others = [other for other in documents if other != document]\n"
+                "                second = random.choice(random.choice(others))\n",
+            )
+        },
+    ),
+    Fresh(
+        "one_document_refused_by_chance",
+        "Only the draw itself raises the ValueError: one document passes if it has a single segment or if the coin never asks for a random one.",
+        "legal input",
+        "pairs-next",
+        {
+            "next": (
+                "    if len(documents) < 2:\n"
+                '        raise ValueError("a random segment must come from another document; there is only one")\n',
+                "",
+            )
+        },
+    ),
+    Fresh(
+        "exactly_half_of_the_pairs",
+        "No coin is thrown: exactly half of the pairs of a call are NOT_NEXT, in a shuffled order, and a single pair is always IS_NEXT.",
+        "chance",
+        "pairs-chance",
+        {
+            "next": """def sentence_pairs(documents, random):
+    if len(documents) < 2:
+        raise ValueError("a random segment must come from another document; there is only one")
+    total = sum(len(document) - 1 for document in documents)
+    coins = [IS_NEXT] * (total - total // 2) + [NOT_NEXT] * (total // 2)
+    random.shuffle(coins)
+    pairs = []
+    for number, document in enumerate(documents):
+        for place in range(len(document) - 1):
+            second, label = document[place + 1], coins[len(pairs)]
+            if label == NOT_NEXT:
+                other = random.randrange(len(documents) - 1)
+                second = random.choice(documents[other + (other >= number)])
+            pairs.append((document[place], second, label))
+    return pairs
+"""
+        },
+    ),
+    Fresh(
+        "only_earlier_documents",
+        "Random segments come from the documents before this one (only the first document draws from those after it), so not each other one is equally likely.",
+        "chance",
+        "pairs-chance",
+        {
+            "next": (
+                "                other = random.randrange(len(documents) - 1)\n"
+                "                second = random.choice(documents[other + (other >= number)])\n",
+                "                pool = documents[:number] or documents[1:]\n"
+                "                second = random.choice(random.choice(pool))\n",
+            )
+        },
+    ),
+    # ---- pack
+    Fresh(
+        "filled_up_with_zero",
+        "The filling has the id 0, whatever pad_id is.",
+        "hard-wired",
+        "pairs-pack",
+        {
+            "pack": (
+                "rows.append(row + [pad_id] * filling)",
+                "rows.append(row + [0] * filling)",
+            )
+        },
+    ),
+    Fresh(
+        "longest_pair_first",
+        "The rows of the batch are sorted by length, longest first, so row b is not pair b.",
+        "legal input",
+        "pairs-pack",
+        {
+            "pack": (
+                "    longest = max(len(first) + len(second) + 3 for first, second, _ in pairs)\n",
+                "    pairs = sorted(pairs, key=lambda pair: -len(pair[0]) - len(pair[1]))\n"
+                "    longest = len(pairs[0][0]) + len(pairs[0][1]) + 3\n",
+            )
+        },
+    ),
+    Fresh(
+        "pairs_used_up",
+        "The pairs are popped from the caller's list, which is empty afterwards.",
+        "leak",
+        "pairs-pack",
+        {
+            "pack": """def pack_pairs(pairs, cls_id, sep_id, pad_id):
+    longest = max(len(first) + len(second) + 3 for first, second, _ in pairs)
+    rows, types, masks, labels = [], [], [], []
+    while pairs:
+        first, second, label = pairs.pop(0)
+        row = [cls_id, *first, sep_id, *second, sep_id]
+        filling = longest - len(row)
+        rows.append(row + [pad_id] * filling)
+        types.append([0] * (len(first) + 2) + [1] * (len(second) + 1) + [0] * filling)
+        masks.append([True] * len(row) + [False] * filling)
+        labels.append(label)
+    return {
+        "input_ids": torch.tensor(rows),
+        "token_type_ids": torch.tensor(types),
+        "attention_mask": torch.tensor(masks),
+        "next_sentence_labels": torch.tensor(labels),
+    }
+"""
+        },
+    ),
+    # ---- loss
+    Fresh(
+        "probability_clamped",
+        "The softmax is clamped to at least 1e-12 and its logarithm taken, so a very wrong prediction costs at most 27.6 and has no gradient.",
+        "numerics",
+        "loss-masked",
+        {
+            "loss": (
+                "logits[chosen].log_softmax(dim=-1)  # [N, V]",
+                "logits[chosen].softmax(dim=-1).clamp_min(1e-12).log()  # [N, V]",
+            )
+        },
+    ),
+    Fresh(
+        "other_logits_spoil_the_gradient",
+        "The loss is taken at every position and put to 0 with where: with an inf or nan among the logits of a position that is not chosen, "
+        "the loss is right and the gradient there is nan.",
+        "gradient",
+        "loss-masked",
+        {
+            "loss": """def masked_loss(logits, labels):
+    chosen = labels != IGNORE
+    log_probabilities = logits.log_softmax(dim=-1)
+    losses = -log_probabilities.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    losses = torch.where(chosen, losses, torch.zeros_like(losses))
+    return losses.sum() / max(int(chosen.sum()), 1)
+"""
+        },
+    ),
+    Fresh(
+        "no_choice_no_graph",
+        "Where no position is chosen, a new 0 without a graph is returned: backward fails instead of giving a gradient of 0.",
+        "gradient",
+        "loss-masked",
+        {
+            "loss": (
+                "    log_probabilities = logits[chosen]",
+                "    if not chosen.any():\n"
+                "        return logits.new_zeros(())\n"
+                "    log_probabilities = logits[chosen]",
+            )
+        },
+    ),
+    Fresh(
+        "loss_always_float32_2",
+        "The loss is computed and returned in float32, whatever the dtype of the logits.",
+        "numerics",
+        "loss-masked",
+        {
+            "loss": (
+                "logits[chosen].log_softmax(dim=-1)",
+                "logits[chosen].float().log_softmax(dim=-1)",
+            )
+        },
+    ),
+    # ---- rows
+    Fresh(
+        "even_portions",
+        "The portions are made equally long: 9 positions with most 4 become 3, 3 and 3 and not 4, 4 and 1.",
+        "cut-off",
+        "loss-rows",
+        {
+            "rows": (
+                "    portions = rows.split(most or max(len(rows), 1))\n",
+                "    portions = rows.chunk(max(math.ceil(len(rows) / most), 1)) if most else [rows]\n",
+            )
+        },
+    ),
+    Fresh(
+        "empty_last_portion",
+        "Where N is a multiple of most, head is called once more, with nothing.",
+        "cut-off",
+        "loss-rows",
+        {
+            "rows": (
+                "    portions = rows.split(most or max(len(rows), 1))\n",
+                "    portions = [rows]\n"
+                "    if most is not None:\n"
+                "        count = len(rows) // most + 1\n"
+                "        portions = [rows[most * n : most * (n + 1)] for n in range(count)]\n",
+            )
+        },
+    ),
+    Fresh(
+        "portions_cut_off_from_the_graph",
+        "With most given, head gets detached hidden states, so no gradient reaches the model below it.",
+        "gradient",
+        "loss-rows",
+        {
+            "rows": (
+                "    return torch.cat([head(portion) for portion in portions]), labels[chosen]",
+                "    if most is not None:\n"
+                "        portions = [portion.detach() for portion in portions]\n"
+                "    return torch.cat([head(portion) for portion in portions]), labels[chosen]",
+            )
+        },
+    ),
+    # ---- total
+    Fresh(
+        "pair_probability_underflows",
+        "The pair loss is the logarithm of a softmax: for logits that lie far apart it is inf.",
+        "numerics",
+        "loss-total",
+        {
+            "total": (
+                "masked_loss(pair_logits, next_sentence_labels)",
+                "(\n"
+                "        -pair_logits.softmax(dim=-1).gather(-1, next_sentence_labels[:, None]).log().mean()\n"
+                "    )",
+            )
+        },
+    ),
+    Fresh(
+        "nothing_asked_nothing_lost",
+        "Where no token is chosen, the whole loss is 0: the pairs are forgotten.",
+        "legal input",
+        "loss-total",
+        {
+            "total": (
+                "    return masked_loss(token_logits, labels)",
+                "    if (labels == IGNORE).all():\n"
+                "        return masked_loss(token_logits, labels)\n"
+                "    return masked_loss(token_logits, labels)",
+            )
+        },
+    ),
+    # ---- train
+    Fresh(
+        "gradients_cleared_afterwards",
+        "The gradients are cleared after the step and not before it, so those that somebody else has left are added.",
+        "state",
+        "step-training",
+        {
+            "train": """def training_step(model, optimizer, batch, max_norm=1.0):
+    model.train()
+    token_logits, pair_logits = model(
+        batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
+    )
+    loss = pretraining_loss(
+        token_logits, batch["labels"], pair_logits, batch["next_sentence_labels"]
+    )
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
+def evaluate(model, batch):
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        token_logits, pair_logits = model(
+            batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
+        )
+        loss = pretraining_loss(
+            token_logits, batch["labels"], pair_logits, batch["next_sentence_labels"]
+        )
+    model.train(was_training)
+    chosen = batch["labels"] != IGNORE
+    right = token_logits[chosen].argmax(dim=-1) == batch["labels"][chosen]
+    return loss.item(), right.double().mean().item()
+"""
+        },
+    ),
+    Fresh(
+        "each_group_clipped_alone",
+        "Each group of the optimizer is cut to max_norm by itself, so with two groups the gradient is longer than max_norm.",
+        "legal input",
+        "step-training",
+        {
+            "train": (
+                "    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)\n",
+                "    for group in optimizer.param_groups:\n"
+                '        torch.nn.utils.clip_grad_norm_(group["params"], max_norm)\n',
+            )
+        },
+    ),
+    Fresh(
+        "evaluation_clears_gradients",
+        "To keep no gradients, evaluate clears those that the model has: the model is changed.",
+        "state",
+        "step-evaluate",
+        {
+            "train": (
+                "    was_training = model.training\n    model.eval()\n",
+                "    was_training = model.training\n    model.eval()\n    model.zero_grad()\n",
+            )
+        },
+    ),
+    Fresh(
+        "accuracy_by_sequence_2",
+        "The accuracy is the mean of the accuracies of the sequences, so positions of sequences with few holes count more.",
+        "legal input",
+        "step-evaluate",
+        {
+            "train": (
+                '    right = token_logits[chosen].argmax(dim=-1) == batch["labels"][chosen]\n'
+                "    return loss.item(), right.double().mean().item()\n",
+                '    right = (token_logits.argmax(dim=-1) == batch["labels"]) & chosen\n'
+                "    asked = chosen.sum(dim=1)\n"
+                "    shares = right.sum(dim=1).double() / asked\n"
+                "    return loss.item(), shares[asked > 0].mean().item()\n",
+            )
+        },
+    ),
+    # ---- own-check
+    Fresh(
+        "check_never_looks_at_its_inputs",
+        "The check does not look whether chosen and words stay as they are.",
+        "leak",
+        "check-refuses",
+        {
+            "own-check": (
+                "        assert words.equal(copies[0]) and chosen.equal(copies[1])\n",
+                "        assert words.shape == copies[0].shape and chosen.shape == copies[1].shape\n",
+            )
+        },
+    ),
+    Fresh(
+        "check_knows_one_special_number",
+        "The check uses -1 as the only number of special tokens and overlooks who takes other negative numbers for words.",
+        "hard-wired",
+        "check-refuses",
+        {"own-check": ('"+": -7', '"+": -1')},
+    ),
+    Fresh(
+        "check_of_negative_limit_needs_a_choice",
+        "The check tries a negative limit only where a word is wanted, and overlooks who raises the error only when a word is weighed.",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                '    for chosen in ("x", "."):\n',
+                '    for chosen in ("x",):\n',
+            )
+        },
+    ),
+    Fresh(
+        "check_without_empty_batches",
+        "The check never puts in tensors with B or T 0.",
+        "cut-off",
+        "check-refuses",
+        {
+            "own-check": (
+                "    for shape in ((0, 3), (2, 0), (0, 0)):\n",
+                "    for shape in ((1, 1), (2, 1)):\n",
+            )
+        },
+    ),
+]
+
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "arithmetic",
+        "One draw for choice and fate, lengths computed first, slices written into full tensors, a loop of portions, all parameters cleared by hand, "
+        "and a check with an own implementation and random input",
+        {
+            "mask": """def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.15):
+    forbidden = set(special_ids)
+    fair = torch.tensor(sorted(set(range(vocab_size)) - forbidden), dtype=torch.int64)
+    ordinary = ~(input_ids[..., None] == torch.tensor(sorted(forbidden))).any(dim=-1)
+    draw = torch.rand(input_ids.shape, generator=generator, dtype=torch.float64)
+    chosen = ordinary & (draw < rate)
+    masked_ids, labels = input_ids.clone(), torch.full_like(input_ids, IGNORE)
+    labels[chosen] = input_ids[chosen]
+    # Below rate the draw is uniform from 0 to rate, so the same draw can decide again.
+    masked_ids[chosen & (draw < 0.8 * rate)] = mask_id
+    swapped = chosen & (draw >= 0.8 * rate) & (draw < 0.9 * rate)
+    count = int(swapped.sum())
+    if count:
+        masked_ids[swapped] = fair[torch.randint(len(fair), (count,), generator=generator)]
+    return masked_ids, labels
+""",
+            "fill": """def fill_segments(document, most):
+    starts, room = [], 0
+    for number, sentence in enumerate(document):
+        length = min(len(sentence), most)
+        if number == 0 or length > room:
+            starts.append(number)
+            room = most
+        room -= length
+    ends = [*starts[1:], len(document)]
+    return [
+        [i for sentence in document[start:end] for i in sentence[:most]]
+        for start, end in zip(starts, ends)
+    ]
+""",
+            "next": """def sentence_pairs(documents, random):
+    if len(documents) < 2:
+        raise ValueError("there is only one document, so no other to draw from")
+
+    def partner(number, place):
+        if random.getrandbits(1):
+            return documents[number][place + 1], IS_NEXT
+        other = (number + random.randint(1, len(documents) - 1)) % len(documents)
+        segments = documents[other]
+        return segments[random.randrange(len(segments))], NOT_NEXT
+
+    return [
+        (segment, *partner(number, place))
+        for number, document in enumerate(documents)
+        for place, segment in enumerate(document[:-1])
+    ]
+""",
+            "pack": """def pack_pairs(pairs, cls_id, sep_id, pad_id):
+    B, T = len(pairs), max(3 + len(first) + len(second) for first, second, _ in pairs)
+    input_ids = torch.full((B, T), pad_id, dtype=torch.int64)
+    token_type_ids = torch.zeros(B, T, dtype=torch.int64)
+    attention_mask = torch.zeros(B, T, dtype=torch.bool)
+    for b, (first, second, _) in enumerate(pairs):
+        middle = len(first) + 2
+        end = middle + len(second) + 1
+        input_ids[b, :end] = torch.tensor([cls_id, *first, sep_id, *second, sep_id])
+        token_type_ids[b, middle:end] = 1
+        attention_mask[b, :end] = True
+    labels = torch.tensor([label for *_, label in pairs], dtype=torch.int64)
+    return dict(
+        input_ids=input_ids,
+        token_type_ids=token_type_ids,
+        attention_mask=attention_mask,
+        next_sentence_labels=labels,
+    )
+""",
+            "loss": """def masked_loss(logits, labels):
+    table, wanted = logits.reshape(-1, logits.shape[-1]), labels.reshape(-1)
+    places = (wanted != IGNORE).nonzero().squeeze(1)
+    picked = table.index_select(0, places).log_softmax(-1)
+    rows = torch.arange(len(places), device=picked.device)
+    return (-picked[rows, wanted[places]]).sum() / max(len(places), 1)
+""",
+            "rows": """def masked_logits(head, hidden, labels, most=None):
+    where = (labels != IGNORE).nonzero(as_tuple=True)
+    rows = hidden[where]
+    step = max(len(rows), 1) if most is None else most
+    tables, start = [], 0
+    while not tables or start < len(rows):
+        tables.append(head(rows[start : start + step]))
+        start += step
+    return torch.cat(tables, dim=0), labels[where]
+""",
+            "total": """def pretraining_loss(token_logits, labels, pair_logits, next_sentence_labels):
+    logs = pair_logits.log_softmax(dim=-1)
+    true = torch.where(next_sentence_labels == NOT_NEXT, logs[:, NOT_NEXT], logs[:, IS_NEXT])
+    return masked_loss(token_logits, labels) - true.sum() / max(len(true), 1)
+""",
+            "train": """def batch_loss(model, batch):
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    token_logits, pair_logits = model(*(batch[name] for name in names))
+    loss = pretraining_loss(
+        token_logits, batch["labels"], pair_logits, batch["next_sentence_labels"]
+    )
+    return loss, token_logits
+
+
+def training_step(model, optimizer, batch, max_norm=1.0):
+    for parameter in model.parameters():
+        parameter.grad = None
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            parameter.grad = None
+    model.train()
+    loss, _ = batch_loss(model, batch)
+    before = loss.item()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(list(model.parameters()), max_norm)
+    optimizer.step()
+    return before
+
+
+@torch.no_grad()
+def evaluate(model, batch):
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        loss, token_logits = batch_loss(model, batch)
+    finally:
+        for part, mode in modes:
+            part.training = mode
+    asked = int((batch["labels"] != IGNORE).sum())
+    # No id is -100, so a position that nobody asks for is never right.
+    right = int((token_logits.argmax(-1) == batch["labels"]).sum())
+    return loss.item(), right / asked if asked else math.nan
+""",
+            "own-check": '''def check_whole_words(implementation):
+    """Raise an error if an implementation of `whole_words` is wrong; return nothing if it is right."""
+    import random as chance
+
+    chance = chance.Random(7)
+
+    def wanted_row(numbers, picks, most):
+        taken, used, start = [False] * len(numbers), 0, 0
+        while start < len(numbers):
+            end = start + 1
+            while end < len(numbers) and numbers[end] == numbers[start]:
+                end += 1
+            if numbers[start] >= 0 and any(picks[start:end]):
+                if most is None or used + end - start <= most:
+                    taken[start:end] = [True] * (end - start)
+                    used += end - start
+            start = end
+        return taken
+
+    def tensors(numbers, picks, shape):
+        words = torch.tensor(numbers, dtype=torch.int64, device=device).reshape(shape)
+        return torch.tensor(picks, dtype=torch.bool, device=device).reshape(shape), words
+
+    def ask(numbers, picks, most, shape=None):
+        shape = shape or (len(numbers), len(numbers[0]))
+        chosen, words = tensors(numbers, picks, shape)
+        chosen_before, words_before = chosen.clone(), words.clone()
+        answer = implementation(chosen, words, most)
+        assert torch.equal(chosen, chosen_before), "chosen was changed"
+        assert torch.equal(words, words_before), "words was changed"
+        assert answer.dtype == torch.bool and answer.shape == chosen.shape
+        assert answer.device == chosen.device
+        rows = [wanted_row(n, p, most) for n, p in zip(numbers, picks)]
+        assert answer.tolist() == (rows if shape[1] else [[] for _ in range(shape[0])])
+
+    T, F = True, False
+    ask([[-1, 0, 0, 0, 1, 2, -1]], [[F, F, T, F, F, T, F]], None)
+    for most in (*range(8), None):
+        ask([[-1, 0, 0, 0, 1, 2, -1]], [[F, F, T, F, F, T, F]], most)
+        ask([[4, 4, 4, 1, 1, -5, 4, -2, -2, 0]], [[T, F, F, T, T, T, T, T, F, T]], most)
+        ask([[2, 2], [2, 2]], [[F, T], [F, F]], most)
+        ask([[5, 5, 5, 5, 6, 6, 6, 7, 7, 8]], [[T] * 10], most)
+    ask([[3] * 40], [[F] * 39 + [T]], None)
+    ask([[3] * 40 + [1]], [[F] * 39 + [T, T]], 39)
+    for shape in ((0, 4), (3, 0), (0, 0)):
+        for most in (None, 0, 2):
+            ask([[] for _ in range(shape[0])], [[] for _ in range(shape[0])], most, shape)
+    for _ in range(90):
+        B, length = chance.randint(1, 4), chance.randint(1, 12)
+        numbers, share = [], chance.choice((0.15, 0.4, 0.8))
+        for _ in range(B):
+            row = []
+            while len(row) < length:
+                row += [chance.choice((-9, -2, -1, 0, 1, 2, 3, 70))] * chance.randint(1, 4)
+            numbers.append(row[:length])
+        picks = [[chance.random() < share for _ in range(length)] for _ in range(B)]
+        ask(numbers, picks, chance.choice((None, None, 0, 1, 2, 3, 4, 5, 6, 8, 50)))
+    for numbers, picks, shape in (
+        ([[0, 0, -1]], [[T, F, F]], (1, 3)),
+        ([[0, 0, -1]], [[F, F, F]], (1, 3)),
+        ([[-1, -1]], [[T, T]], (1, 2)),
+        ([], [], (0, 2)),
+        ([[], []], [[], []], (2, 0)),
+    ):
+        for most in (-1, -6):
+            try:
+                implementation(*tensors(numbers, picks, shape), most)
+            except ValueError:
+                pass
+            else:
+                raise AssertionError("a negative limit must raise a ValueError")
+''',
+        },
+    ),
+    RightAnswer(
+        "library",
+        "Bernoulli draws and ids shifted past the special ones, pad_sequence, take_along_dim, tensor_split, clipping by hand",
+        {
+            "mask": """def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.15):
+    specials = sorted(set(special_ids))
+    chances = torch.full(input_ids.shape, float(rate), dtype=torch.float64)
+    for special in specials:
+        chances[input_ids == special] = 0.0
+    chosen = torch.bernoulli(chances, generator=generator) > 0
+    fate = torch.randint(10, input_ids.shape, generator=generator)
+    token = torch.randint(vocab_size - len(specials), input_ids.shape, generator=generator)
+    for special in specials:  # from small to great: step over each
+        token = token + (token >= special).long()
+    seen = torch.where(fate < 8, torch.full_like(input_ids, mask_id), input_ids)
+    seen = torch.where(fate == 8, token, seen)
+    masked_ids = torch.where(chosen, seen, input_ids)
+    return masked_ids, torch.where(chosen, input_ids, torch.full_like(input_ids, IGNORE))
+""",
+            "fill": """def fill_segments(document, most):
+    segments, present = [], []
+    for sentence in document:
+        if present and len(present) + len(sentence) > most:
+            segments.append(present)
+            present = []
+        present = (present + sentence)[:most]
+    return [*segments, present] if present else segments
+""",
+            "next": """def sentence_pairs(documents, random):
+    if len(documents) == 1:
+        raise ValueError("one document only: a random segment would come from itself")
+    pairs = []
+    for number, document in enumerate(documents):
+        others = [n for n in range(len(documents)) if n != number]
+        for first, following in zip(document, document[1:]):
+            label = random.choice((IS_NEXT, NOT_NEXT))
+            if label == IS_NEXT:
+                pairs.append((first, following, label))
+            else:
+                pairs.append((first, random.choice(documents[random.choice(others)]), label))
+    return pairs
+""",
+            "pack": """def pack_pairs(pairs, cls_id, sep_id, pad_id):
+    from torch.nn.utils.rnn import pad_sequence
+
+    firsts, seconds, labels = zip(*pairs)
+    rows = [
+        torch.tensor([cls_id, *first, sep_id, *second, sep_id])
+        for first, second in zip(firsts, seconds)
+    ]
+    front = torch.tensor([len(first) + 2 for first in firsts])[:, None]
+    length = torch.tensor([len(row) for row in rows])[:, None]
+    input_ids = pad_sequence(rows, batch_first=True, padding_value=pad_id)
+    place = torch.arange(input_ids.shape[1])[None]
+    return {
+        "input_ids": input_ids,
+        "token_type_ids": ((place >= front) & (place < length)).long(),
+        "attention_mask": place < length,
+        "next_sentence_labels": torch.tensor(labels),
+    }
+""",
+            "loss": """def masked_loss(logits, labels):
+    chosen = labels.ne(IGNORE)
+    rows, true = logits[chosen], labels[chosen]
+    if rows.dtype in (torch.float16, torch.bfloat16):
+        rows = rows.float()  # more exact, and a sum that does not overflow
+    surprise = -torch.take_along_dim(torch.log_softmax(rows, dim=1), true[:, None], dim=1)
+    loss = surprise.mean() if len(true) else rows.sum()
+    return loss.to(logits.dtype)
+""",
+            "rows": """def masked_logits(head, hidden, labels, most=None):
+    chosen = labels.flatten() != IGNORE
+    rows = hidden.flatten(0, 1)[chosen]
+    kept = labels.flatten()[chosen]
+    if most is None or len(rows) <= most:
+        return head(rows), kept
+    cuts = list(range(most, len(rows), most))
+    return torch.vstack([head(portion) for portion in rows.tensor_split(cuts)]), kept
+""",
+            "total": """def pretraining_loss(token_logits, labels, pair_logits, next_sentence_labels):
+    parts = ((token_logits, labels), (pair_logits, next_sentence_labels))
+    return sum(masked_loss(logits, true) for logits, true in parts)
+""",
+            "train": """def training_step(model, optimizer, batch, max_norm=1.0):
+    model.zero_grad()
+    optimizer.zero_grad()
+    model.train(True)
+    tokens, pairs = model(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
+    loss = pretraining_loss(tokens, batch["labels"], pairs, batch["next_sentence_labels"])
+    loss.backward()
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+    factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.mul_(factor)
+    optimizer.step()
+    return float(loss.detach())
+
+
+def evaluate(model, batch):
+    before = {part: part.training for part in model.modules()}
+    with torch.no_grad():
+        tokens, pairs = model.eval()(
+            batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
+        )
+        loss = pretraining_loss(tokens, batch["labels"], pairs, batch["next_sentence_labels"])
+    for part, mode in before.items():
+        part.training = mode
+    chosen = batch["labels"] != IGNORE
+    hits = tokens.max(dim=-1).indices[chosen].eq(batch["labels"][chosen])
+    return float(loss), float(hits.double().mean())
+""",
+        },
+    ),
+    RightAnswer(
+        "by_places",
+        "Draws only for ordinary tokens, a fold over the sentences, zip_longest, logsumexp of shifted logits, split, itertools",
+        {
+            "mask": """def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.15):
+    flat = input_ids.reshape(-1)
+    allowed = torch.ones(vocab_size, dtype=torch.bool)
+    allowed[list(special_ids)] = False
+    allowed = allowed.nonzero().squeeze(1)
+    places = torch.isin(flat, torch.tensor(special_ids), invert=True).nonzero().squeeze(1)
+    places = places[torch.rand(len(places), generator=generator) < rate]
+    fate = torch.rand(len(places), generator=generator)
+    labels = torch.full_like(flat, IGNORE).index_copy(0, places, flat[places])
+    masked_ids = flat.clone()
+    masked_ids[places[fate < 0.8]] = mask_id
+    swapped = places[(fate >= 0.8) & (fate < 0.9)]
+    if len(swapped):
+        masked_ids[swapped] = allowed[
+            torch.randint(len(allowed), swapped.shape, generator=generator)
+        ]
+    return masked_ids.reshape(input_ids.shape), labels.reshape(input_ids.shape)
+""",
+            "fill": """def fill_segments(document, most):
+    from functools import reduce
+
+    def add(segments, sentence):
+        if len(segments[-1]) + len(sentence) <= most:
+            segments[-1] = [*segments[-1], *sentence]
+        else:
+            segments.append([*sentence[:most]])
+        return segments
+
+    return [segment for segment in reduce(add, document, [[]]) if segment]
+""",
+            "next": """def sentence_pairs(documents, random):
+    if not len(documents) > 1:
+        raise ValueError("sentence_pairs needs two documents at least")
+    pairs = []
+    for number in range(len(documents)):
+        others = documents[:number] + documents[number + 1 :]
+        for place in range(1, len(documents[number])):
+            first, second = documents[number][place - 1 : place + 1]
+            if random.random() >= 0.5:
+                pairs.append((first, second, IS_NEXT))
+                continue
+            (other,) = random.sample(others, 1)
+            pairs.append((first, random.choice(other), NOT_NEXT))
+    return pairs
+""",
+            "pack": """def pack_pairs(pairs, cls_id, sep_id, pad_id):
+    from itertools import zip_longest
+
+    def table(rows, filling):
+        return torch.tensor(list(zip(*zip_longest(*rows, fillvalue=filling))))
+
+    rows = [[cls_id] + first + [sep_id] + second + [sep_id] for first, second, _ in pairs]
+    types = [[0] * (2 + len(first)) + [1] * (1 + len(second)) for first, second, _ in pairs]
+    return {
+        "input_ids": table(rows, pad_id),
+        "token_type_ids": table(types, 0),
+        "attention_mask": table([[True] * len(row) for row in rows], False),
+        "next_sentence_labels": torch.tensor([pair[2] for pair in pairs]),
+    }
+""",
+            "loss": """def masked_loss(logits, labels):
+    chosen = labels != IGNORE
+    rows, true = logits[chosen], labels[chosen]
+    if rows.dtype.itemsize < 4:
+        rows = rows.to(torch.float32)
+    rows = rows - rows.amax(dim=-1, keepdim=True).detach()
+    losses = rows.logsumexp(dim=-1) - rows.gather(1, true.unsqueeze(1)).squeeze(1)
+    return (losses.sum() / max(losses.numel(), 1)).to(logits.dtype)
+""",
+            "rows": """def masked_logits(head, hidden, labels, most=None):
+    places = (labels.reshape(-1) != IGNORE).nonzero().squeeze(1)
+    step = most if most is not None else max(len(places), 1)
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    tables = [head(flat.index_select(0, some)) for some in places.split(step)]
+    return torch.cat(tables), labels.reshape(-1)[places]
+""",
+            "total": """def pretraining_loss(token_logits, labels, pair_logits, next_sentence_labels):
+    token_loss = masked_loss(token_logits, labels)
+    pair_loss = masked_loss(pair_logits[:, None, :], next_sentence_labels[:, None])
+    return torch.add(token_loss, pair_loss)
+""",
+            "train": """def training_step(model, optimizer, batch, max_norm=1.0):
+    from itertools import chain
+
+    groups = (group["params"] for group in optimizer.param_groups)
+    for parameter in chain(model.parameters(), *groups):
+        parameter.grad = None
+    model.train()
+    outputs = model(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
+    loss = pretraining_loss(
+        outputs[0], batch["labels"], outputs[1], batch["next_sentence_labels"]
+    )
+    torch.autograd.backward(loss)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.detach().cpu().item()
+
+
+def evaluate(model, batch):
+    modes = [part.training for part in model.modules()]
+    labels = batch["labels"]
+    model.eval()
+    with torch.no_grad():
+        outputs = model(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
+        loss = pretraining_loss(
+            outputs[0], labels, outputs[1], batch["next_sentence_labels"]
+        ).item()
+        guesses = outputs[0].argmax(dim=-1)
+    for part, mode in zip(model.modules(), modes):
+        part.training = mode
+    answers = [g == t for g, t in zip(guesses.flatten().tolist(), labels.flatten().tolist()) if t != IGNORE]
+    return loss, sum(answers) / len(answers) if answers else math.nan
+""",
+        },
+    ),
+]
