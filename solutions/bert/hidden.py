@@ -463,11 +463,11 @@ def use_attention(kind, sizes, dtype, about, hidden, *mask, BertConfig):
     part = attention_of(kind, BertConfig(**sizes), dtype, about, hidden.device)
     check_untouched(part, "SelfAttention", hidden, *mask)
 
-    def call(states):
-        context, weights = part(states, *mask)
+    def call(states, *bias):  # which is learned, too
+        context, weights = part(states, *mask[:1], *bias)
         return weights.detach(), context
 
-    (weights, context), slopes = with_gradients(part, call, hidden)
+    (weights, context), slopes = with_gradients(part, call, hidden, *mask[1:])
     return weights, context, slopes
 
 
@@ -797,6 +797,10 @@ def use_model(kind, layers, training, *inputs, BertConfig):
     if training:
         model.pooler = DroppingPart(1.0)  # 0 in training, the identity in evaluation
     model = model.to(device).train(training)
+    if len(inputs) == 3:
+        model(*inputs, depth=0)
+        for notes in (embedded, passed, pooled):
+            notes.clear()
     (hidden, out), gradients = with_gradients(model, lambda: model(*inputs))
     return embedded, passed, pooled, hidden, out, gradients
 

@@ -128,6 +128,7 @@ WRONG = [
     ("the formula", "each position votes", HITS, "    hits = [((ids == labels) & real).flatten().long().tolist() for ids in (first, second)]\n"),
     ("the formula", "one side alone", "2 * tail / 2**n", "tail / 2**n"),
     ("the formula", "a chance above 1", "min(1.0, 2 * tail / 2**n)", "2 * tail / 2**n"),
+    ("the formula", "a chance above 1 where as many vote for each", "min(1.0, 2 * tail / 2**n)", "2 * tail / 2**n if n else 1.0"),
     ("the formula", "more uneven splits alone", "range(k + 1)", "range(k)"),
     ("the formula", "this split alone", TAIL, "    tail = math.comb(n, k)\n"),
     ("the formula", "half of this split", CHANCE, "    chance = min(1.0, (2 * tail - math.comb(n, k)) / 2**n) if n else 1.0\n"),

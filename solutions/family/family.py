@@ -392,7 +392,7 @@ def maxsim(queries, documents, query_mask, document_mask):
 
     queries:       float [Q, T, D]     query_mask:    bool [Q, T]
     documents:     float [N, S, D]     document_mask: bool [N, S]
-    returns (scores, partners): float [Q, N], and int64 [Q, N, T]
+    returns (scores, partners): float [Q, N] of the vectors' dtype, and int64 [Q, N, T]
 
     Example: queries [[[1., 0.], [0., 1.]]], documents [[[3., 1.], [2., 5.]]], nothing padded
              -> products [3, 2] and [1, 5], so scores [[4.]], partners [[[0, 1]]]
@@ -884,14 +884,19 @@ def check_experiment(seed, what, most=0.03):
     teacher, data = make_data(seed)
     before = {name: table.clone() for name, table in data.items()}
     begin = time.process_time()
-    student = experiment(make_student, data)
+    made = []
+    make = lambda *args, **named: made.append(make_student(*args, **named)) or made[-1]
+    student = experiment(make, data)
     spent = time.process_time() - begin
     assert isinstance(student, Pairs), (
         f"experiment must return a student, as make_student gives it; yours returns "
         f"{'nothing' if student is None else 'a ' + type(student).__name__}."
     )
+    assert made, "experiment did not call make_student: train a student that it gives you."
     assert spent < 30, f"The experiment took {spent:.0f} s; it must take less than 30."
-    assert all(before[name].nan_to_num().equal(data[name].nan_to_num()) for name in before), (
+    pairs = [(table, data[name]) for name, table in before.items()]
+    same = [(a.nan_to_num() == b.nan_to_num()) & ((a == a) == (b == b)) for a, b in pairs]
+    assert all(part.all() for part in same), (
         "experiment must leave the stories as they are; yours changes them."
     )
     found, untrained = distance(teacher, student), distance(teacher, make_student())

@@ -55,7 +55,8 @@ def soft_case(draw: Draw, kind: str, temperature=2.5, **about) -> Case:
         ruled_out = ~draw.mask(B, T, V, share=about["holes"]) & mask[..., None]
         teacher = teacher.masked_fill(ruled_out, -math.inf)
     args = (student, teacher, mask, temperature)
-    return Case(kind, args, hint=about.get("hint", ""))
+    exact = dtype in (DOUBLE, SINGLE)
+    return Case(kind, args, hint=about.get("hint", ""), gradients=exact)
 
 
 def soft_cases(draw: Draw) -> Iterator[Case]:
@@ -80,6 +81,7 @@ def soft_cases(draw: Draw) -> Iterator[Case]:
         kind, sizes = "logits that lie far apart", [7, 6, 2]  # often both far below 0
         yield soft_case(draw, kind, scale=1e4, sizes=sizes, hint=hint)
         yield soft_case(draw, "small logits", scale=0.1)
+        yield soft_case(draw, "half precision", scale=3.0, dtype=torch.bfloat16)
         one = soft_case(draw, "logits that were given before, at another temperature")
         yield one
         yield Case(one.kind, (*one.args[:3], 1.25))
@@ -88,7 +90,7 @@ def soft_cases(draw: Draw) -> Iterator[Case]:
 def soft_edges(draw: Draw) -> Iterator[Case]:
     for _ in range(4):
         hint = "Where p is 0, the part is 0, at any temperature."
-        for temperature in (1.0, 2.5, 40.0):
+        for temperature in (1.0, 2.5, 40.0, 3e3):
             kind = "words that the teacher rules out"
             yield soft_case(draw, kind, temperature, holes=0.5, hint=hint)
         yield soft_case(draw, "one word that is left of each token", holes=1e-9, hint=hint)
@@ -119,13 +121,16 @@ def mixed_loss(soft, logits, labels, weight):
 
 
 def mixed_cases(draw: Draw) -> Iterator[Case]:
-    def case(kind, weight=0.35, sizes=None, share=0.6, hint="", apart=False, **given) -> Case:
+    def case(
+        kind, weight=0.35, sizes=None, share=0.6, hint="", apart=False, below=False, **given
+    ) -> Case:
         B, T, V = sizes or draw.sizes(3)
         mask = draw.mask(B, T, share=share)
         given = {"dtype": DOUBLE, **given}
         drawn = [[draw.randrange(V) for _ in range(T)] for _ in range(B)]
         labels = torch.tensor(drawn, device=draw.device).masked_fill(~mask, -1)
-        soft = draw.normal(B, dtype=given["dtype"]).abs()
+        soft = draw.normal(B, dtype=given["dtype"])
+        soft = soft if below else soft.abs()
         logits = padded(draw, mask, V, **given)
         if apart:
             logits = logits.transpose(0, 2).contiguous().transpose(0, 2)
@@ -137,6 +142,8 @@ def mixed_cases(draw: Draw) -> Iterator[Case]:
     for _ in range(3):
         yield case("share 0", 0.0)
         yield case("share 1", 1.0)
+        yield case("a share above a half", 0.8)
+        yield case("soft losses below 0", below=True)
         yield case("labels everywhere", share=1.0)
         yield case("one label in each sentence", share=0.0)
         for place, name in enumerate(("sentence", "token")):
@@ -242,8 +249,18 @@ def maxsim_edges(draw: Draw) -> Iterator[Case]:
         for padding in (math.nan, math.inf, -math.inf):
             kind = "padding that is no finite number"
             yield maxsim_case(draw, kind, sizes, padding=padding, hint=PADDING)
+    half = {"dtype": torch.bfloat16, "whole": True}
+    yield maxsim_case(draw, "half precision", [2, 3, 5, 4, 2], **half)
+    query, document = (torch.tensor([rows], dtype=DOUBLE, device=draw.device) for rows in FAR)
+    masks = (torch.tensor([row], device=draw.device) for row in ([True], [False, True]))
+    yield Case(
+        "padding before the only token, whose product is very negative",
+        (query, document, *masks),
+    )
 
 
+#: Vectors of a query and of a document, of which one is far away.
+FAR = [[1e9]], [[2.0], [-1e9]]
 FOUND = ("the table of scores", "the table of partners")
 Comparison("maxsim", maxsim_cases, (maxsim,), FOUND)
 Comparison("maxsim_edges", maxsim_edges, (maxsim,), FOUND, "maxsim")
@@ -290,6 +307,8 @@ def build_cases(draw: Draw) -> Iterator[Case]:
         kind, shots = "shots that are equal", [([4, 5], [6])] * 3
         yield Case(kind, ([1], shots, [2, 3], 0, draw.randint(3, 14)))
         yield Case("an empty start", ([], shots, [2, 3], 0, draw.randint(7, 60)))
+        kind, shots = "shots with an empty question or answer", [([], [7]), ([8], []), ([], [])]
+        yield Case(kind, ([1], shots, [2, 3], 0, draw.randint(3, 9)))
 
 
 Comparison("build_prompt", build_cases, (build_prompt,), ("the prompt", "the number of shots"))
@@ -298,14 +317,15 @@ Comparison("build_prompt", build_cases, (build_prompt,), ("the prompt", "the num
 class Causal:
     """A model whose next token depends on all before it, and that is called once."""
 
-    def __init__(self, draw: Draw, V: int, rows, pad: int, dtype, scale: float) -> None:
-        self.word, self.out = draw.normal(V, 5), draw.normal(5, V, scale=scale)
+    def __init__(self, word, out, rows, pad: int, dtype, never) -> None:
+        self.word, self.out, self.never = word, out, never
         self.rows, self.pad, self.dtype, self.calls = rows, pad, dtype, 0
 
     def logits(self, ids):
         order = torch.arange(1, ids.shape[1] + 1, device=ids.device)
         seen = torch.tanh((self.word[ids] * order[:, None]).cumsum(1) / 3)
-        return (seen @ self.out).to(self.dtype)
+        logits = (seen @ self.out).to(self.dtype)
+        return logits.index_fill(-1, self.never, -math.inf)
 
     def __call__(self, ids):
         self.calls += 1
@@ -336,17 +356,33 @@ def answer_log_probs(model, prompt, answers, pad):
     return table, mask
 
 
+def asked(function, word, out, prompt, answers, pad, dtype, never):
+    """The table, the mask and the gradients of a model, and its table when it has learned."""
+    rows = [prompt + answer for answer in answers]
+    with torch.enable_grad():
+        leaves = [weights.detach().clone().requires_grad_() for weights in (word, out)]
+        model = Causal(*leaves, rows, pad, dtype, never)
+        table, mask = function(model, prompt, answers, pad)
+        chance = torch.Generator().manual_seed(1)
+        weights = torch.randn(table.shape, generator=chance).to(table)
+        loss = sum(leaf.sum() for leaf in leaves)
+        loss = loss + (table.masked_fill(table.isinf(), 0) * weights).sum()
+        gradients = torch.autograd.grad(loss, leaves)
+    model.out, model.calls = 0.5 * model.out, 0
+    return table, mask, gradients, function(model, prompt, answers, pad)[0]
+
+
 def answer_cases(draw: Draw) -> Iterator[Case]:
     def case(kind: str, V=17, lengths=(3, 1, 5), begin=4, pad=3, **about) -> Case:
         ids = [[draw.randrange(V) for _ in range(n)] for n in (begin, *lengths)]
         prompt, *answers = ids
         if about.get("padlike"):
             answers = [[pad, *answer[1:-1], pad][: len(answer)] for answer in answers]
-        rows = [prompt + answer for answer in answers]
         dtype, scale = about.get("dtype", DOUBLE), about.get("scale", 2.0)
-        model = Causal(draw, V, rows, pad, dtype, scale)
-        args = (model, prompt, answers, pad)
-        return Case(kind, args, gradients=False, tolerance=1e-9 if dtype == DOUBLE else 2e-5)
+        never = torch.tensor([pad] if about.get("never") else [], device=draw.device).long()
+        weights = draw.normal(V, 5), draw.normal(5, V, scale=scale)
+        args = (*weights, prompt, answers, pad, dtype, never)
+        return Case(kind, args, tolerance=1e-9 if dtype == DOUBLE else 2e-5)
 
     for _ in range(6):
         lengths = draw.sizes(4)
@@ -362,19 +398,25 @@ def answer_cases(draw: Draw) -> Iterator[Case]:
         yield case("a prompt that is longer than every answer", begin=40, lengths=lengths)
         yield case("many words", V=130, lengths=lengths)
         yield case("logits that lie far apart", scale=1e4, lengths=lengths)
-    one, two = case("", begin=3), case("")
-    other = Causal(draw, 17, one.args[0].rows, 3, DOUBLE, 1.0)
+        yield case("a pad that is impossible", never=True, lengths=lengths)
+    one, two = case("", begin=3), case("other answers")
     kind = "a prompt and answers that were given before, to another model"
-    for model in (one.args[0], other):
-        yield Case(kind, (model, *one.args[1:]), gradients=False)
-    yield Case("other answers", two.args, gradients=False)
+    for other in (one.args[:2], two.args[:2]):
+        yield Case(kind, (*other, *one.args[2:]))
+    yield two
 
 
 Comparison(
     "answer_log_probs",
     answer_cases,
     (answer_log_probs,),
-    ("the table of log-probabilities", "the mask"),
+    (
+        "the table of log-probabilities",
+        "the mask",
+        "a gradient with respect to the model's weights",
+        "the table of a model that has learned since",
+    ),
+    use=asked,
 )
 
 

@@ -232,6 +232,11 @@ def mix_edges(draw: Draw) -> Iterator[Case]:
         states = [draw.normal(2, 3, 5) for _ in range(states)]
         args = draw.normal(weights), draw.normal(), states
         yield Case("more or fewer states than weights", args)
+    states = [draw.normal(2, 3, 5) for _ in range(4)]
+    args = draw.normal(3), draw.normal(), states, (3,)
+    yield Case("a state too many, which is left out", args)
+    args = draw.normal(4) - 1e9, draw.normal(), states, (1,)
+    yield Case("one of four states left out, whose weights are all very small", args)
 
 
 Comparison("layer_mix", mix_edges, (LayerMix,), ("the mix",), "LayerMix", use=mixed)
@@ -292,6 +297,8 @@ def pool_cases(draw: Draw) -> Iterator[Case]:
         for _ in range(3):
             kind = f"states in {name}"
             yield case(kind, *draw.sizes(3), 5, dtype=dtype, gradients=False)
+        kind = f"a text without a word, in {name}"
+        yield case(kind, B, T, D, 5, nothing, dtype, gradients=False)
 
 
 Comparison("mean_pool", pool_cases, (mean_pool,), ("the table of means",))
@@ -304,10 +311,12 @@ class Encoder(torch.nn.Module):
         super().__init__()
         self.table = torch.nn.Parameter(torch.zeros(V, D))
         self.held = torch.nn.Parameter(torch.zeros(D), requires_grad=False)
+        self.inner = torch.nn.Dropout(0.5)
         self.depth = depth
 
     def forward(self, input_ids, attention_mask) -> list[torch.Tensor]:
-        states = [self.table[input_ids] * (3 if self.training else 1) + self.held]
+        table = self.inner(self.table) * (3 if self.training else 1)
+        states = [table[input_ids] + self.held]
         for layer in range(self.depth):
             real = states[-1] * attention_mask[..., None]
             states.append(states[-1].flip(-1) + real.sum(1, keepdim=True) / (layer + 2))
@@ -334,9 +343,9 @@ def text_features(encoder, batches, special_ids):
     with torch.no_grad():
         for batch in batches:
             ids, mask = batch["input_ids"], batch["attention_mask"]
-            encoder.training = False
+            encoder.eval()
             rows += mean_pool(encoder(ids, mask)[-1], ids, mask, special_ids)
-    encoder.training = training
+    encoder.train(training)
     return torch.stack(rows)
 
 
@@ -884,6 +893,7 @@ class Noted(torch.nn.Module):
     def __init__(self, right: list[int], D: int = 3) -> None:
         super().__init__()
         self.encoder, self.head = Layer(12, D), torch.nn.Linear(D, 2)
+        self.encoder_scale = torch.nn.Parameter(torch.zeros(D))  # no part of the encoder
         self.register_buffer("steps", torch.zeros(1))
         self.right, self.steps_seen, self.epochs, self.trained = right, [], [], False
 
@@ -897,7 +907,7 @@ class Noted(torch.nn.Module):
                 self.steps_seen.append(self.weights())
                 self.trained = True
             self.steps += self.training
-            hidden = self.encoder(input_ids, attention_mask)
+            hidden = self.encoder(input_ids, attention_mask) * self.encoder_scale
             return self.head(hidden) * (1 if self.training else 2)
         if self.trained or not self.epochs:
             self.epochs.append(None)

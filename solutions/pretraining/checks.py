@@ -199,6 +199,7 @@ WRONG = [
     ("number types", "numbers for truth values", BACK, "    return taken.long()\n"),
     ("errors that are not raised", "a negative limit takes nothing", ERROR, ""),
     ("errors that are not raised", "a negative limit is noticed at a wanted word alone", ERROR, "    if most is not None and most < 0 and (chosen & (words >= 0)).any():\n        raise ValueError('most is negative')\n"),
+    ("errors that are not raised", "a negative limit is an AssertionError", ERROR, "    assert most is None or most >= 0\n"),
     ("changed arguments", "the choice is extended in place", BACK, "    return chosen.copy_(taken)\n"),
     ("changed arguments", "special tokens get another number", BACK, "    words[words < 0] = -100\n    return taken\n"),
     ("memory of earlier calls", "the limit of the first call", MAKE, around("""    right(chosen, words, most)

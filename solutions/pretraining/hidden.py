@@ -154,11 +154,14 @@ def fate_cases(draw: Draw) -> Iterator[Case]:
         ((29, 701), 5, (4, 1), 0.5, "three ordinary ids and rate 0.5"),
         ((2603, 7), 6, (0, 1, 2, 3, 4), None, "one ordinary id"),
         ((7, 2603), 4, (3, 1), 0.7, "two ordinary ids"),
+        ((701, 29), 9, (5, 3, 2), 0.6, "special ids from large to small"),
         ((403, 41), 41003, (41002, 30000, 7), 1.0, "a large vocabulary"),
     ):
         own = draw.choice(sorted({*range(len(special_ids), V)} - {*special_ids}))
         seed = draw.randint(0, 999)
         yield Case(kind, (shape, special_ids, special_ids[-1], V, own, 1, seed, rate))
+    args = ((1, 60), (0, 1, 2, 3, 4), 4, 9, 5, 100, draw.randint(0, 999), 1.0)
+    yield Case("many calls with one generator", args)
 
 
 def call_cases(draw: Draw) -> Iterator[Case]:
@@ -312,7 +315,24 @@ def coin_cases(draw: Draw) -> Iterator[Case]:
         yield Case(kind, (sizes, long, equal, draw.randint(0, 999)))
 
 
-Comparison("coins", coin_cases, (sentence_pairs,), ("nothing",), "sentence_pairs", coins)
+def many_calls(function, sizes, seed):
+    """Judge the labels of many calls with one generator."""
+    chance = random.Random(seed)
+    documents = [[[n, place] for place in range(size)] for n, size in enumerate(sizes)]
+    calls = [[int(label) for *_, label in function(documents, chance)] for _ in range(300)]
+    if {*map(len, calls)} != {sum(sizes) - len(sizes)}:
+        return  # the test before says so
+    hint = "Throw a coin for each pair, whatever the others are."
+    check_chance(torch.tensor(calls), (0.5, 0.5), ("pairs that are next", "others"), hint)
+
+
+def many_cases(draw: Draw) -> Iterator[Case]:
+    yield Case("many calls with one generator", ((3, 3), draw.randint(0, 999)))
+
+
+ABOUT = (sentence_pairs,), ("nothing",), "sentence_pairs"
+Comparison("coins", coin_cases, *ABOUT, coins)
+Comparison("throws", many_cases, *ABOUT, many_calls)
 
 NAMES = "input_ids", "token_type_ids", "attention_mask", "next_sentence_labels"
 
@@ -579,8 +599,10 @@ def trained(function, batches, V, device, kind, seed, dropout, scale, *max_norm)
         "momentum": lambda: torch.optim.SGD(groups, lr=0.1, momentum=0.9, weight_decay=0.1),
         "Adam": lambda: torch.optim.Adam(groups, lr=0.02),
     }[kind]()
-    for batch in batches:
+    for number, batch in enumerate(batches):
         model.eval()
+        for parameter in parameters[number:]:  # what somebody else has left
+            parameter.grad = torch.ones_like(parameter)
         with torch.enable_grad():
             losses.append(function(model, optimizer, batch, *max_norm))
         weights.append(torch.cat([p.detach().flatten() for p in parameters]).to(device))

@@ -538,6 +538,7 @@ assert pairs != made_pairs(SIZES, 42), (
 )
 ### BEGIN HIDDEN TESTS
 # {compare:coins}
+# {compare:throws}
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -917,7 +918,7 @@ for V, B in ((1000, 3), (30522, 2)):
 #
 # One step of training: set the model to training (`model.train()`, so that dropout works), compute the loss, its
 # gradient, cut the gradient to a norm of at most `max_norm` (`torch.nn.utils.clip_grad_norm_`), and let the
-# optimizer move. Gradients of the step before must be gone.
+# optimizer move. Gradients that are there when it begins, whoever has left them, must be gone first.
 #
 # To *evaluate*, switch to `model.eval()` (dropout off), keep no gradients, and leave the model in the mode in which
 # you found it. Accuracy is the share of the chosen positions at which the greatest logit is that of the true id.

@@ -296,6 +296,9 @@ def multi_head_cases(draw: Draw) -> Iterator[Case]:
     for scale, words in ((1e-6, "small numbers"), (30.0, "large numbers")):
         yield case(words, draw.sample(SMALL, 5), scale=scale)
     yield case("mask None", draw.sample(SMALL, 5), mask=(None,))
+    sizes = draw.sample(SMALL, 5)
+    none = torch.zeros(sizes[3], device=draw.device) > 0
+    yield case("no head that works", sizes, active=none, hint="")
     kind = "weights that were changed between two calls with the same tensors"
     yield case(kind, draw.sample(SMALL, 5), hint="", twice=True)
 
@@ -642,12 +645,14 @@ class DecoderBlock(torch.nn.Module):
         return self.feed_forward_norm(self.feed_forward(C) + C * self.alpha)
 
 
-def wire(kind, inputs, *masks, alpha=(), **named):
-    """Use a block with parts that are given instead of its own."""
+def wire(kind, inputs, *masks, alpha=(), twice=False, **named):
+    """Use a block with parts that are given instead of its own, also for other tensors first."""
     block = kind(inputs[0].shape[-1], 1, 4, *alpha)
     for name, part in parts_of(inputs[0]):
         if len(inputs) == 2 or name not in ("cross_attention", "cross_norm", "self_norm"):
             setattr(block, name, part)
+    if twice:
+        block(*(2 * x for x in inputs), *masks, **named)
     return in_full(block, inputs, lambda *given: block(*given, *masks, **named))[:2]
 
 
@@ -679,6 +684,7 @@ def decoder_cases(draw: Draw) -> Iterator[Case]:
         yield Case(f"{words} and no mask", (inputs,))
         yield Case(f"{words} and another alpha", (inputs,), {"alpha": (1.7,)})
     yield Case("masks that are None", (inputs, None, None))
+    yield Case("tensors of a size that came before", (inputs,), {"twice": True})
 
 
 def decoder_masks(draw: Draw) -> Iterator[Case]:

@@ -602,6 +602,7 @@ MAXSIM = [
         SCORES,
         "is wrong",
         "hidden",
+        ("maxsim-edges",),
     ),
     wrong(
         "late-interaction",

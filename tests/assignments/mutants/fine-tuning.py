@@ -2047,7 +2047,7 @@ CHECK_OF_TOO_MUCH = CHECK_OF_EXAMPLES.replace(
 CHECKS = wrong_checks(
     "complete",
     "implementation(['B-A', 'E-A'])",
-    "changed arguments; counting; sizes; the formula; ties",
+    "changed arguments; counting; errors that are not raised; sizes; the formula; ties",
     CHECK_OF_EXAMPLES,
     CHECK_OF_TOO_MUCH,
 )

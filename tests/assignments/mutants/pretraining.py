@@ -374,6 +374,7 @@ DRAWS = mutants_of(
         ),
         "is the seed set inside mask_tokens?",
         "visible",
+        "masking-fates",
     ),
     (
         "same_positions_in_every_sequence",
@@ -394,6 +395,7 @@ DRAWS = mutants_of(
         ),
         "In the second epoch the same positions are chosen",
         "visible",
+        "masking-fates",
     ),
 )
 

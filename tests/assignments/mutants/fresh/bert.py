@@ -4,7 +4,7 @@ Whoever wrote them had not seen the hidden tests. ``python tests/assignments/fre
 bert`` says which get full marks.
 """
 
-from fresh import one_by_one
+from fresh import Fresh, one_by_one
 
 from course_tools.grading.assignments.mutants import RightAnswer
 

@@ -1,6 +1,6 @@
 """Fresh wrong and right answers to the assignment on the parts of an encoder of today, written from the text that students read."""
 
-from fresh import one_by_one
+from fresh import Fresh, one_by_one
 
 from course_tools.grading.assignments.mutants import RightAnswer
 
