@@ -6,8 +6,8 @@ each a :class:`Fresh`, and ``RIGHT_ANSWERS``. They are marked as the catalogue i
 move there once they are refused. Fails where a right answer loses a point.
 """
 
-import importlib.util
 import os
+import runpy
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -56,22 +56,18 @@ def load(name: str) -> tuple[list[Fresh], list[RightAnswer]]:
     """Read the fresh answers to an assignment."""
     sys.modules["fresh"] = sys.modules[__name__]  # they import the class from here
     path = ROOT / "tests" / "assignments" / "mutants" / "fresh" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"fresh_{name}", path)
-    assert spec is not None, path
-    assert spec.loader is not None, path
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    unknown = {mutant.kind for mutant in module.MUTANTS} - {*KINDS.split(", ")}
+    told = runpy.run_path(str(path))
+    unknown = {mutant.kind for mutant in told["MUTANTS"]} - {*KINDS.split(", ")}
     assert not unknown, f"{unknown}: the classes are {KINDS}"
-    return module.MUTANTS, module.RIGHT_ANSWERS
+    return told["MUTANTS"], told["RIGHT_ANSWERS"]
 
 
 def main(name: str, *only: str) -> int:
     """Mark the answers; print who survives, their share, and every unjust mark."""
-    mutants, right = load(name)
-    if only:
-        mutants = [case for case in mutants if case.name in only]
-        right = [case for case in right if case.name in only]
+    mutants, right = (
+        [case for case in cases if not only or case.name in only]
+        for cases in load(name)
+    )
     mutants_run.load_cases = lambda *_: (mutants, right)  # type: ignore[assignment]
     outcomes = mutants_run._run_all(name, ROOT, 2)
     lost = {
@@ -85,11 +81,9 @@ def main(name: str, *only: str) -> int:
     for case in mutants if only else ():
         print(f"{case.name}: {lost[case.name] or 'full marks'}")
     survivors = [case for case in mutants if not lost[case.name]]
-    for kind in KINDS.split(", "):
-        for case in (case for case in survivors if case.kind == kind):
-            print(f"{kind:12} {case.cell:28} {case.name}: {case.mistake}")
-    share = f"{len(survivors) / max(1, len(mutants)):.0%}"
-    print(f"{name}: {len(survivors)} of {len(mutants)} wrong answers survive, {share}")
+    for case in sorted(survivors, key=lambda case: KINDS.index(case.kind)):
+        print(f"{case.kind:12} {case.cell:28} {case.name}: {case.mistake}")
+    print(f"{name}: {len(survivors)} of {len(mutants)} wrong answers survive")
     unjust = {case.name: lost[case.name] for case in right if lost[case.name]}
     for case_name, words in unjust.items():
         print(f"right, but loses points: {case_name}: {words}")

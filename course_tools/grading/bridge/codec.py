@@ -170,16 +170,16 @@ class Writer:
         if kind is str:
             out += b"s"
             self._text(out, value)
-        elif kind is int and value in SMALL:
-            out += SMALL[value]
-        elif kind is list:
-            out += b"l"
-            self._items(out, tuple(value), depth)
-        elif kind is dict or kind is tuple:
-            out += b"d" if kind is dict else b"t"
-            self._items(out, value if kind is tuple else _flat(value), depth)
+        elif kind is dict or kind is tuple or kind is list:
+            out += b"d" if kind is dict else b"t" if kind is tuple else b"l"
+            self._items(out, _flat(value) if kind is dict else tuple(value), depth)
         elif value is None or value is True or value is False or value is Ellipsis:
             out += {None: b"N", True: b"T", False: b"F", Ellipsis: b"e"}[value]
+        elif isinstance(value, int):
+            out += b"i"
+            number = int(value)
+            size = number.bit_length() // 8 + 1
+            self._text(out, number.to_bytes(size, "little", signed=True))
         elif isinstance(value, torch.Tensor):
             out += b"x"
             self._number(out, self._index(self.tensors, value))
@@ -188,8 +188,6 @@ class Writer:
             self._number(out, self._index(self.generators, value))
         elif isinstance(value, numpy.ndarray | numpy.generic):
             self._array(out, value)
-        elif isinstance(value, int):
-            out += _integer(int(value))
         elif isinstance(value, float):
             out += b"f" + DOUBLE.pack(float(value))
         elif isinstance(value, complex):
@@ -257,13 +255,6 @@ def _flat(value: Any) -> list[Any]:
     return [item for pair in dict.items(value) for item in pair]
 
 
-def _integer(number: int) -> bytes:
-    size = number.bit_length() // 8 + 1
-    return b"i" + LENGTH.pack(size) + number.to_bytes(size, "little", signed=True)
-
-
-#: Most integers that cross, as they are written.
-SMALL = {number: _integer(number) for number in range(-128, 1024)}
 #: Of a defaultdict, by name.
 FACTORIES = {kind.__name__: kind for kind in (int, float, list, dict, set, str)}
 COLLECTIONS: dict[bytes, Any] = {b"l": list, b"t": tuple, b"S": set, b"Z": frozenset}
@@ -326,13 +317,13 @@ class Reader:
         return value
 
     def _raw(self, size: int) -> bytes:
-        begin, self._at = self._at, self._at + size
-        if self._at > len(self._data):
+        if size < 0 or self._at + size > len(self._data):
             raise Refused("a message ends in the middle of a value")
-        return self._data[begin : self._at]
+        self._at += size
+        return self._data[self._at - size : self._at]
 
     def _number(self) -> int:
-        return int.from_bytes(self._raw(8), "little")
+        return LENGTH.unpack(self._raw(8))[0]
 
     def _count(self, least: int = 1) -> int:
         """A number of things that follow, of at least so many bytes each."""
@@ -349,12 +340,7 @@ class Reader:
         return range(count)
 
     def _bytes(self) -> bytes:
-        begin = self._at + 8  # written out: most of a message is read here
-        size = int.from_bytes(self._data[self._at : begin], "little")
-        self._at = begin + size
-        if self._at > len(self._data):
-            raise Refused("a message ends in the middle of a value")
-        return self._data[begin : self._at]
+        return self._raw(self._number())
 
     def _text(self) -> str:
         return self._bytes().decode("utf-8", "surrogatepass")
@@ -395,13 +381,6 @@ class Reader:
         if depth > DEPTH or self._values > VALUES:
             raise Refused(f"a value of more than {DEPTH} levels or {VALUES} parts")
         tag = self._raw(1)
-        if tag == b"s":
-            return self._text()
-        if tag == b"i":
-            data = self._bytes()
-            if len(data) > INTEGER_BYTES:
-                raise Refused(f"an integer of {len(data)} bytes")
-            return int.from_bytes(data, "little", signed=True)
         if tag in b"NTFe":
             return {b"N": None, b"T": True, b"F": False, b"e": Ellipsis}[tag]
         if tag in b"ltSZdCOQzqrL":
@@ -430,12 +409,17 @@ class Reader:
             if generator is None:
                 raise Refused("a random generator cannot be handed over here")
             return generator
+        if tag == b"i":
+            data = self._bytes()
+            if len(data) > INTEGER_BYTES:
+                raise Refused(f"an integer of {len(data)} bytes")
+            return int.from_bytes(data, "little", signed=True)
         if tag == b"f":
             return DOUBLE.unpack(self._raw(8))[0]
         if tag == b"c":
             return complex(*struct.unpack("<dd", self._raw(16)))
-        if tag == b"P":
-            return PurePath(self._text())
+        if tag in b"sP":
+            return self._text() if tag == b"s" else PurePath(self._text())
         if tag in b"bB":
             return self._bytes() if tag == b"b" else bytearray(self._bytes())
         if tag == b"y":

@@ -29,6 +29,9 @@ WITHHELD = [
     "torch.nn.functional.gelu",
     "torch.nn.functional.scaled_dot_product_attention",
 ]
+IN_GRADER = (
+    "vars(sys)['_course_guard'] = {}; guard_withheld(withheld, beside_tests=False)\n"
+)
 WAYS_ROUND = {
     "another name": "f = torch.nn.functional.cross_entropy; f(x, y)",
     "a helper": "def help(a, b): return F.cross_entropy(a, b)\nhelp(x, y)",
@@ -94,13 +97,7 @@ WAYS_ROUND = {
         "(Path(course_lib.__file__).parent / 'attention' / 'masks.py').read_text()"
     ),
     "a test's own way, in the grader": (
-        "guard_withheld(withheld, beside_tests=False)\n"
-        "with allowed(): F.cross_entropy(x, y)"
-    ),
-    "what a set-up cell gets in the grader": (
-        "vars(sys)['_course_guard'] = {}\n"
-        "guard_withheld(withheld, beside_tests=False)\n"
-        "with allowed(), guard_withheld(withheld)(): F.cross_entropy(x, y)"
+        IN_GRADER + "with allowed(), guard_withheld(withheld)(): F.cross_entropy(x, y)"
     ),
     "a name that is the grader's": (
         "__name__ = 'course_tools.mine'; import course_lib.wordpiece.tokenizer"
@@ -118,9 +115,7 @@ OPEN = {
         "with guard_withheld(withheld)(): F.cross_entropy(x, y); F.gelu(x)"
     ),
     "a set-up cell in the grader, which adds no second guard": (
-        "vars(sys)['_course_guard'] = {}\n"
-        "guard_withheld(withheld, beside_tests=False)\n"
-        "modes = torch._C._len_torch_function_stack()\n"
+        f"{IN_GRADER}modes = torch._C._len_torch_function_stack()\n"
         "guard_withheld(withheld)\n"
         "assert torch._C._len_torch_function_stack() == modes"
     ),
