@@ -8,9 +8,13 @@ one assignment a hidden test is wrong until it is mended and its question judged
 In another one some students copy, in clusters, and disguise it.
 
     python benchmarks/semester.py [--students 300] [--assignments all] [--record]
+
+With ``COURSE_TERM=FOLDER`` before it, a term that was left goes on after its last whole
+assignment: the same words again, at the same commit.
 """
 
 import csv
+import json
 import math
 import os
 import re
@@ -55,9 +59,11 @@ class Term:
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self.root, self.log = root, list[dict[str, Any]]()
+        if root.exists():
+            return
         text = (ROOT / CONFIG).read_text(encoding="utf-8")
         text = re.sub(r"(percent_per_day = )0\.0", rf"\g<1>{PER_DAY}", text)
-        root.mkdir()
+        root.mkdir(parents=True)
         (root / CONFIG).write_text(text, encoding="utf-8")
         shutil.copytree(
             ROOT / "solutions",
@@ -229,14 +235,26 @@ def differences(
     ]
 
 
-def measure(settings: Settings, record: bool) -> list[dict[str, Any]]:
-    """Hold a term; save what is known after each assignment."""
+def measure(settings: Settings, record: bool, place: str = "") -> list[dict[str, Any]]:
+    """Hold a term, or go on with it; save what is known after each assignment."""
     names = [*settings.assignments]
+    names = assignments(ROOT) if names == ["all"] else names
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        term = Term(Path(folder) / "course", settings)
-        for name in assignments(ROOT) if names == ["all"] else names:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(place or scratch)
+        root, kept, told = (folder / name for name in ("course", "kept", "kept.json"))
+        shutil.rmtree(root, ignore_errors=True)  # what was left in the middle
+        if told.is_file():
+            shutil.copytree(kept, root)
+            rows = json.loads(told.read_text(encoding="utf-8"))
+        term = Term(root, settings)
+        for name in names[len(rows) :]:
             rows.append(teach(term, name, settings))
+            if place:
+                told.unlink(missing_ok=True)  # it is there if `kept` is whole
+                shutil.rmtree(kept, ignore_errors=True)
+                shutil.copytree(root, kept)
+                told.write_text(json.dumps(rows), encoding="utf-8")
             if record:
                 save(NAME, settings, rows)
     return rows
@@ -244,7 +262,7 @@ def measure(settings: Settings, record: bool) -> list[dict[str, Any]]:
 
 def main() -> None:
     settings, record = read_settings(Settings, None, __doc__)
-    rows = measure(settings, record)
+    rows = measure(settings, record, os.environ.get("COURSE_TERM", ""))
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
         "assignment": lambda row: str(row["assignment"]),
         "submissions": lambda row: str(row["submissions"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from unittest.mock import Mock
 
 import pytest
 from classroom import REPOSITORY
@@ -94,6 +95,20 @@ def test_a_mark_that_is_another_and_a_student_who_is_lost_are_found(program):
         ["here", "cy", "rows", None, 0.0],
     ]
     assert program.differences("here", wanted, wanted) == []
+
+
+def test_a_term_that_was_left_goes_on_after_its_last_whole_assignment(
+    program, tmp_path, monkeypatch
+):
+    teach = Mock(side_effect=[{"held": 1}, KeyboardInterrupt, {"held": 2}])
+    monkeypatch.setattr(program, "teach", teach)
+    settings = program.Settings(assignments=("attention", "bert"))
+    with pytest.raises(KeyboardInterrupt):
+        program.measure(settings, False, str(tmp_path))
+    rows = program.measure(settings, False, str(tmp_path))
+    assert rows == [{"held": 1}, {"held": 2}]
+    taught = [call.args[1] for call in teach.call_args_list]
+    assert taught == ["attention", "bert", "bert"]
 
 
 @pytest.mark.slow
