@@ -44,6 +44,7 @@ from semester_class import (
 )
 from side_by_side import read_settings, save, show
 
+from course_lib.files import write_whole
 from course_tools.grading.assignments.release import CONFIG, assignments
 from course_tools.grading.assignments.source import read_source
 from course_tools.grading.reports.copies import find_copies
@@ -59,11 +60,11 @@ class Term:
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self.root, self.log = root, list[dict[str, Any]]()
-        if root.exists():
+        if (root / CONFIG).is_file():
             return
         text = (ROOT / CONFIG).read_text(encoding="utf-8")
         text = re.sub(r"(percent_per_day = )0\.0", rf"\g<1>{PER_DAY}", text)
-        root.mkdir(parents=True)
+        root.mkdir()
         (root / CONFIG).write_text(text, encoding="utf-8")
         shutil.copytree(
             ROOT / "solutions",
@@ -241,20 +242,20 @@ def measure(settings: Settings, record: bool, place: str = "") -> list[dict[str,
     names = assignments(ROOT) if names == ["all"] else names
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(place or scratch)
-        root, kept, told = (folder / name for name in ("course", "kept", "kept.json"))
-        shutil.rmtree(root, ignore_errors=True)  # what was left in the middle
-        if told.is_file():
-            shutil.copytree(kept, root)
-            rows = json.loads(told.read_text(encoding="utf-8"))
+        folder, root = Path(place or scratch), Path(scratch) / "course"
+        if (told := folder / "term.json").is_file():
+            held, rows = json.loads(told.read_text(encoding="utf-8"))
+            if held != repr(settings):
+                raise ValueError(f"{place} holds another term: {held}")
+            shutil.copytree(folder / f"after-{len(rows)}", root)
         term = Term(root, settings)
         for name in names[len(rows) :]:
             rows.append(teach(term, name, settings))
             if place:
-                told.unlink(missing_ok=True)  # it is there if `kept` is whole
-                shutil.rmtree(kept, ignore_errors=True)
-                shutil.copytree(root, kept)
-                told.write_text(json.dumps(rows), encoding="utf-8")
+                shutil.copytree(root, folder / f"after-{len(rows)}", dirs_exist_ok=True)
+                write_whole(told, json.dumps([repr(settings), rows]))
+                if len(rows) > 1:
+                    shutil.rmtree(folder / f"after-{len(rows) - 1}")
             if record:
                 save(NAME, settings, rows)
     return rows

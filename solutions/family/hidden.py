@@ -55,8 +55,8 @@ def soft_case(draw: Draw, kind: str, temperature=2.5, **about) -> Case:
         ruled_out = ~draw.mask(B, T, V, share=about["holes"]) & mask[..., None]
         teacher = teacher.masked_fill(ruled_out, -math.inf)
     args = (student, teacher, mask, temperature)
-    exact = dtype in (DOUBLE, SINGLE)
-    return Case(kind, args, hint=about.get("hint", ""), gradients=exact)
+    slopes = dtype in (DOUBLE, SINGLE)
+    return Case(kind, args, hint=about.get("hint", ""), gradients=slopes)
 
 
 def soft_cases(draw: Draw) -> Iterator[Case]:
@@ -251,16 +251,11 @@ def maxsim_edges(draw: Draw) -> Iterator[Case]:
             yield maxsim_case(draw, kind, sizes, padding=padding, hint=PADDING)
     half = {"dtype": torch.bfloat16, "whole": True}
     yield maxsim_case(draw, "half precision", [2, 3, 5, 4, 2], **half)
-    query, document = (torch.tensor([rows], dtype=DOUBLE, device=draw.device) for rows in FAR)
-    masks = (torch.tensor([row], device=draw.device) for row in ([True], [False, True]))
-    yield Case(
-        "padding before the only token, whose product is very negative",
-        (query, document, *masks),
-    )
+    far = [[[1e9]]], [[[2.0], [-1e9]]], [[True]], [[False, True]]
+    kind = "padding before the only token, whose product is very negative"
+    yield Case(kind, tuple(torch.tensor(part, device=draw.device) for part in far))
 
 
-#: Vectors of a query and of a document, of which one is far away.
-FAR = [[1e9]], [[2.0], [-1e9]]
 FOUND = ("the table of scores", "the table of partners")
 Comparison("maxsim", maxsim_cases, (maxsim,), FOUND)
 Comparison("maxsim_edges", maxsim_edges, (maxsim,), FOUND, "maxsim")
@@ -365,7 +360,7 @@ def asked(function, word, out, prompt, answers, pad, dtype, never):
         table, mask = function(model, prompt, answers, pad)
         chance = torch.Generator().manual_seed(1)
         weights = torch.randn(table.shape, generator=chance).to(table)
-        loss = sum(leaf.sum() for leaf in leaves)
+        loss = sum(leaf.sum() for leaf in leaves)  # for a table without gradients
         loss = loss + (table.masked_fill(table.isinf(), 0) * weights).sum()
         loss.backward()  # `grad` gives nothing for a model that is in another process
     model.out, model.calls = 0.5 * model.out, 0

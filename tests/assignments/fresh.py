@@ -63,7 +63,7 @@ def load(name: str) -> tuple[list[Fresh], list[RightAnswer]]:
 
 
 def main(name: str, *only: str) -> int:
-    """Mark the answers; print who survives, their share, and every unjust mark."""
+    """Mark the answers; print who survives, and every unjust mark."""
     mutants, right = (
         [case for case in cases if not only or case.name in only]
         for cases in load(name)
