@@ -12,10 +12,24 @@ import random
 from collections.abc import Iterator
 
 import torch
-from course_tools.grading.assignments.comparing import Case, Comparison, Draw, Misuse, filled
+from course_tools.grading.assignments.comparing import (
+    Case,
+    Comparison,
+    Draw,
+    Misuse,
+    each,
+    filled,
+)
 
 DOUBLE, SINGLE = torch.float64, torch.float32
 IGNORE, IS_NEXT, NOT_NEXT = -100, 0, 1
+
+
+def in_turn(function, calls):
+    """What a function gives for one input after the other, asked for in one message."""
+    many = getattr(function, "many", functools.partial(each, function))
+    rows = zip(many(calls), calls, strict=True)
+    return [r[1] if r[0] == "returned" else function(*a, **k) for r, (a, k) in rows]
 
 
 def check_chance(table, shares, names, hint: str) -> None:
@@ -130,10 +144,9 @@ def fates(function, shape, special_ids, mask_id, vocab_size, own, calls, seed, r
     given, rate = ([], 0.15) if rate is None else ([rate], rate)
     shares = 0.1 * rate * torch.bincount(kinds[ordinary], minlength=3 + groups).double() / K
     shares[:3] += torch.tensor([0.8 * rate, 0.1 * rate, 1 - rate])
-    rows = []
-    for _ in range(calls):
-        ids = torch.full(shape, own)
-        masked, labels = function(ids, special_ids, mask_id, vocab_size, chance, *given)
+    rows, about = [], (special_ids, mask_id, vocab_size, chance, *given)
+    inputs = [((torch.full(shape, own), *about), {}) for _ in range(calls)]
+    for masked, labels in in_turn(function, inputs):
         if not torch.isin(masked, torch.cat([ordinary, torch.tensor([mask_id])])).all():
             raise Misuse(
                 "Among the random tokens are special ones, or ids that are not in the"
@@ -319,7 +332,8 @@ def many_calls(function, sizes, seed):
     """Judge the labels of many calls with one generator."""
     chance = random.Random(seed)
     documents = [[[n, place] for place in range(size)] for n, size in enumerate(sizes)]
-    calls = [[int(label) for *_, label in function(documents, chance)] for _ in range(300)]
+    made = in_turn(function, [((documents, chance), {})] * 300)
+    calls = [[int(label) for *_, label in pairs] for pairs in made]
     if {*map(len, calls)} != {sum(sizes) - len(sizes)}:
         return  # the test before says so
     hint = "Throw a coin for each pair, whatever the others are."

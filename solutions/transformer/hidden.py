@@ -594,31 +594,28 @@ WORDS = ("the output of the network", *GRADIENTS)
 Comparison("FeedForward", network_cases, (FeedForward,), WORDS, use=feed)
 
 
-class Part(torch.nn.Module):
-    """Stands for a part of a block: a function without weights to learn."""
+class Attention(torch.nn.Module):
+    """Stands for the attention of a block: without weights to learn."""
 
-    def __init__(self, function):
+    def __init__(self, own):
         super().__init__()
-        self.function = function
+        self.own = own
 
-    def forward(self, *inputs, **named):
-        return self.function(*inputs, **named)
+    def forward(self, query, key, value, mask=None):
+        return attention(query @ self.own[0], key @ self.own[1], value @ self.own[2], mask)
 
 
 def parts_of(hidden) -> Iterator[tuple]:
-    """A part for each name that a block has, each with numbers of its own."""
+    """A part for each name that a block has, each another function."""
     random, D = torch.Generator().manual_seed(71), hidden.shape[-1]
-    names = "self_attention cross_attention attention_norm self_norm cross_norm"
-    for name in f"{names} feed_forward_norm feed_forward".split():
-        own = torch.randn(3, D, D, generator=random, dtype=DOUBLE).to(hidden)
-
-        def attend(query, key, value, mask=None, own=own):
-            return attention(query @ own[0], key @ own[1], value @ own[2], mask)
-
-        def bend(hidden, own=own):
-            return torch.sin(hidden @ own[0]) + own[1, 0]
-
-        yield name, Part(attend if name.endswith("attention") else bend)
+    for name in ("self_attention", "cross_attention"):
+        yield name, Attention(torch.randn(3, D, D, generator=random, dtype=DOUBLE).to(hidden))
+    # layers of torch: where they are used, they run
+    yield "attention_norm", torch.nn.Tanh()
+    yield "self_norm", torch.nn.Softsign()
+    yield "cross_norm", torch.nn.Mish()
+    yield "feed_forward", torch.nn.LogSoftmax(-1)
+    yield "feed_forward_norm", torch.nn.ELU()
 
 
 class EncoderBlock(torch.nn.Module):

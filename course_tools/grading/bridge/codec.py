@@ -65,11 +65,12 @@ class Handle:
     methods: str = ""  # of an object, by name, with spaces between
 
 
-def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The numbers of a tensor, in order, as bytes, whatever its strides."""
-    row = torch.empty(tensor.numel(), dtype=tensor.dtype)
-    row.copy_(torch.Tensor.detach(tensor).reshape(-1))
-    return row.view(torch.uint8)
+def raw_bytes(tensor: torch.Tensor) -> bytes:
+    """The numbers of a tensor, in order, whatever its strides."""
+    plain = torch.Tensor.detach(tensor)
+    if plain.dtype is torch.bfloat16:  # which numpy has not
+        plain = plain.view(torch.int16)
+    return plain.numpy(force=True).tobytes()
 
 
 @dataclass
@@ -148,14 +149,12 @@ class Writer:
         if name not in DTYPES or not dense:
             what = f"{tensor.dtype}, {tensor.layout} on {tensor.device}"
             raise Refused(f"a tensor of {what} cannot be sent")
-        flat = raw_bytes(tensor)
         self._text(out, name)
         self._shape(out, tensor.shape)
-        self._text(out, flat.numpy().tobytes())
+        self._text(out, raw_bytes(tensor))
 
     def _shape(self, out: bytearray, shape: Sequence[int]) -> None:
-        for number in (len(shape), *shape):
-            self._number(out, number)
+        out += struct.pack(f"<{len(shape) + 1}Q", len(shape), *shape)
 
     def _index(self, table: list[Any], item: Any) -> int:
         if id(item) not in self._places:
@@ -370,9 +369,10 @@ class Reader:
             raise Refused(f"a tensor of shape {shape} with {len(data)} bytes")
         if name == "bool" and data.translate(None, b"\0\1"):
             raise Refused("a tensor of truth values that holds something else")
-        dtype, flat = DTYPES[name], torch.empty(0, dtype=DTYPES[name])
         if data:
-            flat = torch.frombuffer(bytearray(data), dtype=dtype)
+            flat = torch.frombuffer(bytearray(data), dtype=DTYPES[name])
+        else:
+            flat = torch.empty(0, dtype=DTYPES[name])
         row, same_as = flat.reshape(shape), max(same_as, OF_MODULE)
         return TensorEntry(row, requires_grad, parameter, same_as)
 

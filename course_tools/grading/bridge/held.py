@@ -87,7 +87,7 @@ def put(held: torch.Tensor, value: torch.Tensor) -> None:
         return
     if (held.shape, held.dtype) != (value.shape, value.dtype):
         held.data = value.detach().clone()
-    elif held.numel() and not torch.equal(raw_bytes(held), raw_bytes(value)):
+    elif raw_bytes(held) != raw_bytes(value):
         with torch.no_grad():
             held.copy_(value)
 

@@ -14,8 +14,8 @@ exceptions.
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -28,11 +28,11 @@ from course_tools.grading.bridge.codec import (
 )
 from course_tools.grading.bridge.errors import describe, rebuild
 from course_tools.grading.bridge.gradients import (
+    content,
     hang_in,
     like,
     now_shared,
     place,
-    same_bytes,
     share,
 )
 from course_tools.grading.bridge.held import (
@@ -90,6 +90,7 @@ class Peer:
         self.randomness = Randomness()
         self._graphs: dict[int, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
         self._calls = self._deep = self._exported = 0
+        self._came = bytearray()
 
     # ---- bytes
 
@@ -102,31 +103,32 @@ class Peer:
         if len(data) > MESSAGE_BYTES:
             size = f"{len(data) / 2**20:.0f} MiB"
             raise Refused(f"a value of {size} is too large to be sent")
-        with self._in_time():
-            self.connection.sendall(HEAD.pack(mark, len(data)) + data)
+        self._in_time(self.connection.sendall, HEAD.pack(mark, len(data)) + data)
 
-    @contextmanager
-    def _in_time(self) -> Iterator[None]:
+    def _in_time(self, act: Callable[[Any], Any], what: Any) -> Any:
+        left = self._remaining()
         try:
-            self.connection.settimeout(self._remaining())
-            yield
+            if left != self.connection.gettimeout():  # to set it asks the system
+                self.connection.settimeout(left)
+            return act(what)
         except TimeoutError:
             raise PeerGone("late") from None
         except OSError as error:
             raise PeerGone("ended") from error
 
     def _receive_bytes(self, size: int) -> bytes:
-        parts = []
-        while size:
-            with self._in_time():
-                part = self.connection.recv(min(size, 2**20))
+        """So many bytes of those that are there or come, as a rule all at once."""
+        while (missing := size - len(self._came)) > 0:
+            most = min(max(missing, 2**16), 2**20)
+            part = self._in_time(self.connection.recv, most)
             if not part:
                 raise PeerGone("ended")
             if self.strict and time.monotonic() > self.deadline:
                 raise PeerGone("late")
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
+            self._came += part
+        data = bytes(self._came[:size])
+        del self._came[:size]
+        return data
 
     def receive(self) -> tuple[bytes, bytes]:
         """Wait for one message: whether it asks or answers, and its bytes."""
@@ -301,9 +303,8 @@ class Peer:
 
     def _bring_home(self, writer: Writer, changed: Any, generators: Any) -> None:
         """Change tensors and generators here as the call changed the copies."""
-        if type(changed) is not dict or type(generators) is not list:
-            raise Refused("an answer of a form that no answer has")
-        if len(generators) > len(writer.generators):
+        formed = type(changed) is dict and type(generators) is list
+        if not formed or len(generators) > len(writer.generators):
             raise Refused("an answer of a form that no answer has")
         for index, tensor in changed.items():
             if type(index) is not int or not 0 <= index < len(writer.tensors):
@@ -396,7 +397,7 @@ class Peer:
         before = began.structure(given), places_of_tensors(given)
         kept = began.leaves if of_module and not self.strict else set()
         seen = [(i, t) for i, t in enumerate(reader.tensors) if id(t) not in kept]
-        contents = {i: t.detach().clone() for i, t in seen}
+        contents = {i: content(t) for i, t in seen}
         places, failure = [place(tensor) for tensor in reader.tensors], None
         outcome: tuple[str, Any]
         noting = Noting()
@@ -413,9 +414,7 @@ class Peer:
                 outcome, failure = ("raised", describe(error, self.strict)), error
                 self._failed(error)
         table = dict(enumerate(reader.tensors))
-        changed = {
-            i: table[i] for i in contents if not same_bytes(table[i], contents[i])
-        }
+        changed = {i: table[i] for i, c in contents.items() if content(table[i]) != c}
         ended = self.writer()
         now = ended.structure(given), places_of_tensors(given)
         after = None if now == before else (args, kwargs)

@@ -110,13 +110,14 @@ class Randomness:
 
     def adopt(self, states: tuple[bytes, bytes] | None) -> None:
         """Go on from the states that the trusted side sent."""
-        if states is not None:
-            theirs, python = states
+        if states is None:
+            self.sent = self.now()
+        else:
+            self.sent = theirs, python = states
             torch.set_rng_state(torch.frombuffer(bytearray(theirs), dtype=torch.uint8))
             words, kept = python[: PYTHON_STATE.size], python[PYTHON_STATE.size :]
             (normal,) = NORMAL.unpack(kept) if kept else (None,)
             random.setstate((3, PYTHON_STATE.unpack(words), normal))
-        self.sent = self.now()
 
     def to_return(self) -> tuple[bytes | None, bytes | None]:
         """What was drawn from during the call: each state, or None."""
