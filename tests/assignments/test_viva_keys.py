@@ -1,5 +1,5 @@
-"""Each right answer to each assignment gives a sheet: one page, three questions at
-least, one answer each, and keys that a second run and plain Python give again."""
+"""Right answers to each assignment give sheets: one page, three questions or more, one
+answer each, and keys that a second run and plain Python give again."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class HandedIn:
 
 @pytest.fixture(scope="module", params=assignments(ROOT) if WHOLE else ["transformer"])
 def handed_in(request, tmp_path_factory):
-    """The right answers to an assignment, and their sheets."""
+    """Every second right answer to an assignment, the reference, and their sheets."""
     need_a_sandbox()
     name = request.param
-    right = {one.name.replace("_", "-"): one.changes for one in known_answers(name)[1]}
+    right = {o.name.replace("_", "-"): o.changes for o in known_answers(name)[1][::2]}
     answers: dict[str, Changes] = {"reference": {}} | right
     root = tmp_path_factory.mktemp(name) / "course"
     course_with(root, name, answers)

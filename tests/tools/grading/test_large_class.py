@@ -1,5 +1,5 @@
-"""Three hundred submissions, and a grader that is killed ten times: the marks are those
-of a run that nobody disturbed.
+"""Two hundred submissions, and a grader that is killed six times: the marks are
+those of a run that nobody disturbed.
 
 It takes long, so only `make test-grading` runs it. COURSE_TEST_STUDENTS and
 COURSE_TEST_KILLS make it another size.
@@ -26,8 +26,8 @@ from whole import whole_only
 
 pytestmark = [pytest.mark.slow, whole_only]
 
-STUDENTS = int(os.environ.get("COURSE_TEST_STUDENTS", "300"))
-KILLS = int(os.environ.get("COURSE_TEST_KILLS", "10"))
+STUDENTS = int(os.environ.get("COURSE_TEST_STUDENTS", "200"))
+KILLS = int(os.environ.get("COURSE_TEST_KILLS", "6"))
 COMMAND = [
     sys.executable,
     "-u",
