@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from known_answers import known_answers
-from whole import WHOLE
+from whole import WHOLE, some
 
 from course_tools.grading.assignments.mutants import Changes
 from course_tools.grading.assignments.release import assignments
@@ -27,6 +27,7 @@ from walled import need_a_sandbox  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
+NAMES = some(*assignments(ROOT)) if WHOLE else ("transformer",)
 
 #: Of a class, those whose sheets are made again, and whose keys are computed in plain
 #: Python: one that is not the reference. It takes as long as a run of the notebook.
@@ -41,12 +42,12 @@ class HandedIn:
     made: list[Viva]
 
 
-@pytest.fixture(scope="module", params=assignments(ROOT) if WHOLE else ["transformer"])
+@pytest.fixture(scope="module", params=NAMES)
 def handed_in(request, tmp_path_factory):
-    """Every second right answer to an assignment, the reference, and their sheets."""
+    """Right answers to an assignment, the reference, and their sheets."""
     need_a_sandbox()
     name = request.param
-    right = {o.name.replace("_", "-"): o.changes for o in known_answers(name)[1][::2]}
+    right = {o.name.replace("_", "-"): o.changes for o in known_answers(name)[1]}
     answers: dict[str, Changes] = {"reference": {}} | right
     root = tmp_path_factory.mktemp(name) / "course"
     course_with(root, name, answers)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from course_tools.grading.assignments.comparisons import SECRET
-from course_tools.grading.assignments.mutants import load_cases, run_cases
+from course_tools.grading.assignments.mutants import Outcome, load_cases, run_cases
 from course_tools.grading.assignments.mutants_run import REFERENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,28 +32,31 @@ def course(folder: Path, number: int) -> Path:
     return own
 
 
-def verdicts(name: str, root: Path, only: Iterable[str] | None) -> Verdicts:
-    """The points of each known answer, by case and cell."""
-    outcomes = run_cases(name, root, only=only)
+def verdicts(outcomes: Mapping[str, Outcome], only: Collection[str] = ()) -> Verdicts:
+    """The points of each known answer, or of some, by case and cell."""
     return {
         (case, cell): mark.points
         for case, outcome in outcomes.items()
         for cell, mark in outcome.grader.items()
+        if not only or case in only
     }
 
 
 def changed(
-    name: str, numbers: Iterable[int], folder: Path, only: Iterable[str] | None = None
+    name: str,
+    numbers: Iterable[int],
+    folder: Path,
+    outcomes: Mapping[str, Outcome],
+    only: Collection[str] = (),
 ) -> list[str]:
-    """Where a secret changes a verdict, of all known answers or of some."""
-    public = verdicts(name, ROOT, None)  # all: they are run for other tests, too
-    if only is not None:
-        kept = {*only, REFERENCE}
-        public = {at: points for at, points in public.items() if at[0] in kept}
+    """Where a secret changes a verdict that was given without one, of all known answers
+    or of some."""
+    public = verdicts(outcomes, {*only, REFERENCE} if only else ())
     assert public
     found = []
     for number in numbers:
-        own = verdicts(name, course(folder, number), only)
+        root = course(folder, number)
+        own = verdicts(run_cases(name, root, only=only or None))
         found += [
             f"secret {number}: {case}, {cell}: {public.get((case, cell))} -> {points}"
             for (case, cell), points in own.items()
@@ -78,11 +81,13 @@ if __name__ == "__main__":
     some.add_argument("--right", action="store_true")
     some.add_argument("--hidden", action="store_true")
     asked = parser.parse_args()
-    only = None
+    only = []
     if asked.right or asked.hidden:
         only = decided(asked.name, hidden=asked.hidden)
     first, last = asked.secrets
+    public = run_cases(asked.name, ROOT, only=only or None)
     with tempfile.TemporaryDirectory() as place:
-        found = changed(asked.name, range(first, last + 1), Path(place), only)
+        numbers = range(first, last + 1)
+        found = changed(asked.name, numbers, Path(place), public, only)
     says = f"{asked.name}: {len(found)} differ under secrets {first} to {last}"
     print(*found, says, sep="\n")

@@ -366,7 +366,7 @@ def test_the_jobs_of_the_workflow_run_every_test_folder_between_them():
 
 def test_the_jobs_that_test_take_all_cases_and_print_what_lasts():
     assert "--durations=50" in WORKFLOW["env"]["PYTEST"]
-    assert WORKFLOW["env"]["COURSE_TESTS"] == "whole"
+    assert WORKFLOW["env"]["COURSE_TESTS"] == "every"
     for job in ("grading", "browser"):
         assert "$PYTEST" in commands(job)[-1]
         assert "sudo make programs" in commands(job)[:-1]  # make is not root there

@@ -24,24 +24,27 @@ RECORDED = [
 ]
 
 
-def one_of_each_study() -> list[tuple[str, str]]:
-    """The first recorded variant of each study; records of one run the same code."""
-    first = {
-        name.partition("-")[0]: (name, records.load(name).runs[0]["variant"])
-        for name in reversed(RECORDED)
-    }
-    return list(first.values())
+def of_all_code() -> list[tuple[str, str]]:
+    """Each variant of each study once, and one of each record: records of one study run
+    the same code. In `make test` the first of each study."""
+    chosen, seen = [], set()
+    for name in RECORDED:
+        study = name.partition("-")[0]
+        for variant in dict.fromkeys(run["variant"] for run in records.load(name).runs):
+            if not ({name, (study, variant)} if WHOLE else {study}) <= seen:
+                chosen.append((name, variant))
+            seen |= {study, name, (study, variant)}
+    return chosen
 
 
 def test_every_recorded_variant_is_current_or_known_to_be_stale(unchecked):
     """Design, "Live or recorded": a variant whose probe has other figures is stale, and
-    pages say so of those in `records.STALE`. `make test` takes one probe of each study,
-    `make test-grading` all."""
-    chosen = [(name, None) for name in RECORDED] if WHOLE else one_of_each_study()
+    pages say so of those in `records.STALE`. `course records` tries them all."""
+    chosen = of_all_code()
     found = [
         state
         for name, variant in chosen
-        for state in states([name], variants=variant and [variant])
+        for state in states([name], variants=[variant])
     ]
     offenders = [
         state
@@ -49,7 +52,7 @@ def test_every_recorded_variant_is_current_or_known_to_be_stale(unchecked):
         if (state.state == "current") == (state.record in records.STALE)
     ]
     assert not offenders, "\n".join(map(told, offenders))
-    assert {state.record for state in found} == {name for name, _ in chosen}
+    assert [(state.record, state.variant) for state in found] == chosen
 
 
 def test_every_run_says_how_it_was_made():

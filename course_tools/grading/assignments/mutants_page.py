@@ -2,7 +2,8 @@
 
 Nothing on it is typed: the mistakes come from ``tests/assignments/mutants/<name>.py``,
 and who caught them from a run of all of them, which `course mutants` keeps beside that
-file. `make test` runs some of each kind and `make test-grading` all, and compares.
+file. `make test` repeats some of each kind, `make test-grading` more, the workflow all,
+and they compare.
 """
 
 import json
@@ -36,8 +37,8 @@ PAGE = """\
 {stale}{count} wrong answers have met these tests, each with one mistake that people
 make. The tests refuse {refused} of {count}. The visible ones, which students run
 themselves, refuse {visible}; the others fall to the tests that only the grader has.
-This page is written from a recorded run of all of them, which `make test-grading`
-repeats.
+This page is written from a recorded run of all of them. `make test-grading` repeats a
+part of it, and `COURSE_TESTS=every make test` all.
 
 A mistake in one part can cost points in a later part that builds on it. The last column
 names the other cells that fail with it.
