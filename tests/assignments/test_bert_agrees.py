@@ -10,31 +10,13 @@ import pytest
 import torch
 import transformers
 from expect import assert_near
-from IPython.core.interactiveshell import InteractiveShell
+from reference import answers
 from safetensors.torch import load_file, save_file
-from traitlets.config import Config
 
 from course_lib.bert.files import load_bert
 from course_lib.pretraining.batches import pretraining_loss
-from course_tools.grading.assignments.source import is_demonstration, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def answers(name: str, *cells: str) -> dict[str, Any]:
-    """The reference answers as a student's kernel would know them; of the test cells
-    only these have run."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell(config=config)
-    for cell in read_source(ROOT / "solutions" / name / f"{name}.py").cells:
-        nbgrader = cell.metadata.get("nbgrader", {})
-        shown = is_demonstration(cell) or (
-            nbgrader.get("grade") and cell["id"] not in cells
-        )
-        if cell.cell_type == "code" and not shown:
-            shell.run_cell(cell.source).raise_error()
-    return shell.user_ns
 
 
 @pytest.fixture(scope="module")

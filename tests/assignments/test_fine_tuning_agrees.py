@@ -2,19 +2,17 @@
 hidden words are hidden."""
 
 import contextlib
-import importlib.util
 import itertools
 import json
 import re
 from pathlib import Path
 
 import pytest
+import reference
 import torch
 from cases import for_each
 from expect import assert_near
-from IPython.core.interactiveshell import InteractiveShell
 from safetensors import safe_open
-from traitlets.config import Config
 
 from course_lib.bert.config import BertConfig
 from course_lib.embeddings.contextual import LayerMix, pool_words, sense_separation
@@ -22,7 +20,7 @@ from course_lib.finetuning.heads import MultipleChoiceClassifier
 from course_lib.finetuning.spans import Window, best_spans
 from course_lib.finetuning.tagging import align_labels
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
-from course_tools.grading.assignments.source import is_demonstration, read_source
+from course_tools.grading.assignments.source import read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions" / "fine-tuning"
@@ -35,33 +33,13 @@ def source():
 
 
 @pytest.fixture(scope="module")
-def answers(source):
-    """The reference answers as a student's kernel would know them; no test cell has
-    run."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell(config=config)
-    with contextlib.chdir(SOLUTIONS):
-        for cell in source.cells:
-            shown = is_demonstration(cell) or cell.metadata.get("nbgrader", {}).get(
-                "grade"
-            )
-            if cell.cell_type == "code" and not shown:
-                shell.run_cell(cell.source).raise_error()
-    return shell.user_ns
+def answers():
+    return reference.answers("fine-tuning")
 
 
 @pytest.fixture(scope="module")
 def recipe():
-    """The script that made the shipped weights; importing it trains nothing."""
-    spec = importlib.util.spec_from_file_location(
-        "make_checkpoint", SOLUTIONS / "make_checkpoint.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return reference.recipe()
 
 
 def normal(seed: int, *shape: int) -> torch.Tensor:

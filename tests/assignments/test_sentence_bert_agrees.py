@@ -2,18 +2,16 @@
 hidden words are hidden."""
 
 import contextlib
-import importlib.util
 import itertools
 import re
 from pathlib import Path
 
 import pytest
+import reference
 import torch
 from cases import for_each
 from expect import assert_near
-from IPython.core.interactiveshell import InteractiveShell
 from scipy.stats import rankdata, spearmanr
-from traitlets.config import Config
 
 from course_lib.sentence_bert.evaluation import sts_score
 from course_lib.sentence_bert.losses import (
@@ -24,7 +22,7 @@ from course_lib.sentence_bert.losses import (
 )
 from course_lib.sentence_bert.model import pool
 from course_lib.sentence_bert.search import top_k
-from course_tools.grading.assignments.source import is_demonstration, read_source
+from course_tools.grading.assignments.source import read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions" / "sentence-bert"
@@ -37,33 +35,13 @@ def source():
 
 
 @pytest.fixture(scope="module")
-def answers(source):
-    """The reference answers as a student's kernel would know them; no test cell has
-    run."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell(config=config)
-    with contextlib.chdir(SOLUTIONS):
-        for cell in source.cells:
-            shown = is_demonstration(cell) or cell.metadata.get("nbgrader", {}).get(
-                "grade"
-            )
-            if cell.cell_type == "code" and not shown:
-                shell.run_cell(cell.source).raise_error()
-    return shell.user_ns
+def answers():
+    return reference.answers("sentence-bert")
 
 
 @pytest.fixture(scope="module")
 def recipe():
-    """The script that made the shipped weights, those of `fine-tuning`; importing it
-    trains nothing."""
-    path = ROOT / "solutions" / "fine-tuning" / "make_checkpoint.py"
-    spec = importlib.util.spec_from_file_location("make_checkpoint", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return reference.recipe()
 
 
 def normal(seed: int, *shape: int) -> torch.Tensor:

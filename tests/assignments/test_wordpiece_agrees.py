@@ -5,13 +5,11 @@ import random
 from pathlib import Path
 
 import pytest
+import reference
 from cases import for_each
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from course_lib.wordpiece.tokenizer import WordPiece
 from course_lib.wordpiece.training import train_wordpiece
-from course_tools.grading.assignments.source import is_demonstration, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = [
@@ -25,20 +23,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def answers():
-    """The reference answers, as a student's kernel would know them: no test cell has
-    run."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell(config=config)
-    for cell in read_source(ROOT / "solutions" / "wordpiece" / "wordpiece.py").cells:
-        nbgrader = cell.metadata.get("nbgrader", {})
-        if (
-            cell.cell_type == "code"
-            and not nbgrader.get("grade")
-            and not is_demonstration(cell)
-        ):
-            shell.run_cell(cell.source).raise_error()
-    return shell.user_ns
+    return reference.answers("wordpiece")
 
 
 def corpus(seed: int, letters: str) -> dict[str, int]:
