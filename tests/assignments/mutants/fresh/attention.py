@@ -809,3 +809,536 @@ RIGHT_ANSWERS = [
         },
     ),
 ]
+
+# Another reader's list.
+
+MUTANTS += [
+    # masked-softmax
+    Fresh(
+        "softmax_fills_with_lowest_number",
+        "Masked scores are filled with the lowest number of the dtype and not with minus infinity, so padding gets weight where the allowed scores are that low too (-65504 in float16).",
+        "numerics",
+        "masked-softmax-edges",
+        {
+            "masked-softmax": (
+                'scores.masked_fill(~mask, float("-inf"))',
+                "scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
+            )
+        },
+    ),
+    Fresh(
+        "softmax_adds_minus_infinity",
+        "The mask is added as 0 and minus infinity, so a padding whose score is inf or nan makes the whole row nan, although padding gets weight 0 whatever its score.",
+        "legal input",
+        "masked-softmax-edges",
+        {
+            "masked-softmax": (
+                'scores.masked_fill(~mask, float("-inf"))',
+                'scores + torch.zeros_like(scores).masked_fill(~mask, float("-inf"))',
+            )
+        },
+    ),
+    Fresh(
+        "softmax_sink_needs_a_mask",
+        "Without a mask the sink is forgotten.",
+        "legal input",
+        "masked-softmax-rows",
+        {
+            "masked-softmax": (
+                "if sink is not None:  # one",
+                "if sink is not None and mask is not None:  # one",
+            )
+        },
+    ),
+    Fresh(
+        "softmax_sink_column_in_default_dtype",
+        "The column of the sink is made in the default dtype, so with a sink the weights of half-precision scores come out as float32.",
+        "hard-wired",
+        "masked-softmax-rows",
+        {
+            "masked-softmax": (
+                "longer = torch.nn.functional.pad(scores, (0, 1), value=sink)",
+                "column = torch.full((*scores.shape[:-1], 1), sink, device=scores.device)\n"
+                "        longer = torch.cat([scores, column], dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "softmax_masks_after_exp",
+        "The weights are right, but exp of a high padding score is inf before it is masked, and the gradient is then nan (0 times inf).",
+        "gradient",
+        "masked-softmax-edges",
+        {
+            "masked-softmax": (
+                'return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)',
+                'top = scores.masked_fill(~mask, float("-inf")).amax(dim=-1, keepdim=True)\n'
+                "    exps = (scores - top).exp().masked_fill(~mask, 0)\n"
+                "    return exps / exps.sum(dim=-1, keepdim=True)",
+            )
+        },
+    ),
+    Fresh(
+        "softmax_goes_through_float32",
+        "With a mask the softmax is taken in float32 and cast back: float64 weights have seven digits, and float64 scores of 1e39 give nan.",
+        "numerics",
+        "masked-softmax-rows",
+        {
+            "masked-softmax": (
+                'torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)',
+                'torch.softmax(scores.float().masked_fill(~mask, float("-inf")), dim=-1).to(scores.dtype)',
+            )
+        },
+    ),
+    Fresh(
+        "softmax_sink_mask_not_broadcast",
+        "With a sink the mask is lengthened without broadcasting it first, so a mask whose last dimension is 1 becomes one of two columns and no longer fits.",
+        "legal input",
+        "masked-softmax-edges",
+        {
+            "masked-softmax": (
+                "if mask is None else mask.expand_as(scores)",
+                "if mask is None else mask",
+            )
+        },
+    ),
+    # additive-scores
+    Fresh(
+        "additive_tanh_by_hand_too",
+        "tanh is written out with exp(2x), which overflows for large sums: inf / inf is nan instead of 1.",
+        "numerics",
+        "additive-scores-values",
+        {
+            "additive-scores": (
+                "hidden = torch.tanh((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1) + seen)",
+                "inside = (query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1) + seen\n"
+                "    hidden = (torch.exp(2 * inside) - 1) / (torch.exp(2 * inside) + 1)",
+            )
+        },
+    ),
+    Fresh(
+        "additive_no_coverage_in_float32",
+        "Without coverage a float32 zero is added, so half-precision input is promoted to float32 and the product with v fails.",
+        "hard-wired",
+        "additive-scores-values",
+        {
+            "additive-scores": (
+                "seen = 0 if coverage is None",
+                "seen = torch.zeros(1, device=query.device) if coverage is None",
+            )
+        },
+    ),
+    Fresh(
+        "additive_coverage_reshaped_in_place",
+        "unsqueeze_ gives the caller's coverage a fourth dimension, so a second call with it fails.",
+        "state",
+        "additive-scores-coverage",
+        {
+            "additive-scores": (
+                "coverage.unsqueeze(3) * w",
+                "coverage.unsqueeze_(3) * w",
+            )
+        },
+    ),
+    Fresh(
+        "additive_coverage_detached",
+        "The coverage is cut out of the graph, so no gradient flows from the scores to the attention of earlier steps.",
+        "gradient",
+        "additive-scores-coverage",
+        {
+            "additive-scores": (
+                "coverage.unsqueeze(3) * w",
+                "coverage.detach().unsqueeze(3) * w",
+            )
+        },
+    ),
+    # dot-scores
+    Fresh(
+        "dot_positions_in_low_precision",
+        "Positions are counted in the dtype of the query before they are subtracted: in bfloat16 position 301 is rounded, so the distance to its neighbour is wrong.",
+        "numerics",
+        "dot-scores-slope",
+        {
+            "dot-scores": (
+                "torch.arange(part.shape[-2], device=part.device)",
+                "torch.arange(part.shape[-2], device=part.device, dtype=part.dtype)",
+            )
+        },
+    ),
+    Fresh(
+        "dot_positions_on_the_device_of_the_notebook",
+        "Positions are made on the notebook's global device, not on that of the query, so tensors on any other device fail.",
+        "hard-wired",
+        "dot-scores-slope",
+        {"dot-scores": ("device=part.device", "device=device")},
+    ),
+    Fresh(
+        "dot_negative_slope_ignored",
+        "A negative slope, which is a Python float as any other, is taken for 0.",
+        "legal input",
+        "dot-scores-slope",
+        {"dot-scores": ("- slope * apart", "- max(slope, 0.0) * apart")},
+    ),
+    Fresh(
+        "dot_slope_changes_the_dtype",
+        "A slope other than 0 is multiplied by integer distances, which gives float32: half-precision scores come out as float32, and float64 ones lose digits.",
+        "hard-wired",
+        "dot-scores-slope",
+        {
+            "dot-scores": (
+                "apart = (of_query.unsqueeze(1) - of_key).abs().to(query.dtype)  # [T, S]\n"
+                "    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) - slope * apart",
+                "apart = (of_query.unsqueeze(1) - of_key).abs()  # [T, S]\n"
+                "    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])\n"
+                "    return scores - slope * apart if slope else scores",
+            )
+        },
+    ),
+    # dot-statistics
+    Fresh(
+        "statistics_variance_in_one_pass",
+        "The variance is the mean square less the square of the mean, which cancels when scores lie far from 0 (10,000 and some).",
+        "numerics",
+        "dot-statistics-values",
+        {
+            "dot-statistics": (
+                "scores[allowed].var().item()",
+                "(scores[allowed].square().mean() - scores[allowed].mean().square()).item()",
+            )
+        },
+    ),
+    Fresh(
+        "statistics_epsilon_in_the_log",
+        "log of weight plus 1e-12 instead of log_softmax: in half precision the sum is 0 again, and a weight of 0 makes the entropy nan.",
+        "numerics",
+        "dot-statistics-values",
+        {
+            "dot-statistics": (
+                "log_weights = log_weights.masked_fill(~allowed, 0)  # -inf times 0 is nan\n"
+                "    entropy = -(log_weights.exp() * log_weights).sum(dim=-1)",
+                "weights = log_weights.exp()\n"
+                "    entropy = -(weights * (weights + 1e-12).log()).sum(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "statistics_variance_masked_by_product",
+        "Scores that are not allowed are multiplied by 0 for the variance, so one of minus infinity or nan makes it nan, although it does not count.",
+        "legal input",
+        "dot-statistics-values",
+        {
+            "dot-statistics": (
+                "return scores[allowed].var().item(), entropy.mean().item()",
+                "mean = (scores * allowed).sum() / allowed.sum()\n"
+                "    variance = ((scores - mean).square() * allowed).sum() / allowed.sum()\n"
+                "    return variance.item(), entropy.mean().item()",
+            )
+        },
+    ),
+    # decoder-step
+    Fresh(
+        "decoder_swaps_query_and_key",
+        "The encoder states are handed to score as queries and the decoder state as the key, which only a symmetric score forgives.",
+        "legal input",
+        "decoder-step-prediction",
+        {
+            "decoder-step": (
+                "score(state.unsqueeze(1), encoder_states).squeeze(1)",
+                "score(encoder_states, state.unsqueeze(1)).squeeze(2)",
+            )
+        },
+    ),
+    Fresh(
+        "decoder_returns_detached_weights",
+        "The weights are returned without their graph, so a loss on them (or coverage made from them) trains nothing.",
+        "gradient",
+        "decoder-step-prediction",
+        {"decoder-step": ("dim=-1), weights", "dim=-1), weights.detach()")},
+    ),
+    Fresh(
+        "decoder_log_of_softmax",
+        "The log is taken after the softmax, so a word far behind gets minus infinity instead of its log-probability.",
+        "numerics",
+        "decoder-step-prediction",
+        {
+            "decoder-step": (
+                "torch.log_softmax(combined @ W_output.T, dim=-1)",
+                "torch.softmax(combined @ W_output.T, dim=-1).log()",
+            )
+        },
+    ),
+    # align
+    Fresh(
+        "align_through_numpy",
+        "The greatest weight is looked for in NumPy, which has no bfloat16, so weights of a model in that dtype fail.",
+        "legal input",
+        "align-pairs",
+        {
+            "align": (
+                "weights[:target_length, :source_length].argmax(dim=-1)",
+                "weights[:target_length, :source_length].detach().cpu().numpy().argmax(axis=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "error_rate_asks_for_possible",
+        "0.0 is returned if there is no possible pair: then a wrong prediction has no error, and nothing predicted, nothing sure but something possible divides by 0.",
+        "cut-off",
+        "align-error-rate",
+        {"align": ("if not predicted and not sure:", "if not possible:")},
+    ),
+    Fresh(
+        "error_rate_of_nothing_is_an_int",
+        "If predicted and sure are both empty the int 0 is returned, not a float.",
+        "cut-off",
+        "align-error-rate",
+        {"align": ("return 0.0", "return 0")},
+    ),
+    # beam-search
+    Fresh(
+        "beam_stops_when_a_finished_one_leads",
+        "The search stops as soon as the best finished score is at least that of the best live one at its present length, although the length penalty may still lift a live one above it.",
+        "cut-off",
+        "beam-search-length",
+        {
+            "beam-search": (
+                "        if not live:\n",
+                "        if not live or (\n"
+                "            finished and max(s for _, s in finished) >= live[0][1] / penalty(length)\n"
+                "        ):\n",
+            )
+        },
+    ),
+    Fresh(
+        "beam_state_with_two_dimensions",
+        "The states of the survivors are taken with [rows, :], so a state of shape [1], with nothing behind its first dimension, fails.",
+        "hard-wired",
+        "beam-search-finds",
+        {
+            "beam-search": (
+                "state[torch.tensor([parent for parent, _, _ in extended], device=state.device)]",
+                "state[torch.tensor([parent for parent, _, _ in extended], device=state.device), :]",
+            )
+        },
+    ),
+    Fresh(
+        "beam_multiplies_probabilities_too",
+        "Probabilities are multiplied and the log is taken after, so a long or unlikely translation underflows to minus infinity.",
+        "numerics",
+        "beam-search-length",
+        {
+            "beam-search": (
+                "totals = so_far + log_probs  # [k, V]",
+                "totals = (so_far.exp() * log_probs.exp()).log()  # [k, V]",
+            )
+        },
+    ),
+    Fresh(
+        "beam_forbids_eos_in_place",
+        "Before least tokens are out, minus infinity is written into the table that step returned, which may be (a view of) the step function's own.",
+        "state",
+        "beam-search-finds",
+        {
+            "beam-search": (
+                "totals = so_far + log_probs  # [k, V]",
+                "if length < least:\n"
+                "            log_probs[:, eos] = -math.inf\n"
+                "        totals = so_far + log_probs  # [k, V]",
+            )
+        },
+    ),
+    Fresh(
+        "beam_unfinished_counts_an_eos_too",
+        "What did not finish is scored as if it had one token more, an eos that it has not got.",
+        "cut-off",
+        "beam-search-length",
+        {"beam-search": ("penalty(len(words))", "penalty(len(words) + 1)")},
+    ),
+    # own-check
+    Fresh(
+        "check_keeps_no_copy",
+        "The weights are compared with themselves and not with a copy, so an implementation that writes into them passes.",
+        "state",
+        "check-refuses",
+        {
+            "own-check": (
+                "kept, mask = weights.clone(), real[chosen]",
+                "kept, mask = weights, real[chosen]",
+            )
+        },
+    ),
+    Fresh(
+        "check_draws_weights_that_are_never_zero",
+        "The weights for the gradient are drawn at random, and what is drawn is never 0, so a gradient that is nan at weights of 0 passes.",
+        "chance",
+        "check-refuses",
+        {
+            "own-check": (
+                "for weights in ([0.2, 0.3, 0.1, 0.6], [0.2, 0.0, 0.0, 0.6]):",
+                "for weights in (torch.rand(2, 4) + 0.1).tolist():",
+            )
+        },
+    ),
+    Fresh(
+        "check_gradient_only_finite",
+        "The gradient is only asked to be finite and 0 at padding, not to be right, so one that misses a part (the sum taken as a constant) passes.",
+        "gradient",
+        "check-refuses",
+        {
+            "own-check": (
+                "assert abs(found[0, 0, 0].item() - slope) < 1e-4",
+                "assert math.isfinite(slope)",
+            )
+        },
+    ),
+]
+
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "softmax_by_shares_and_split_projection",
+        "Weights as exponentials below the row's maximum (sink among them) divided by their sum, and W_combine taken apart into a half for the context and one for the state.",
+        {
+            "masked-softmax": '''def masked_softmax(scores, mask=None, sink=None):
+    """Softmax over the last dimension; masked positions get weight exactly 0."""
+    wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    if mask is not None:
+        mask = torch.broadcast_to(mask, scores.shape)
+        if sink is None and bool((mask.sum(dim=-1) == 0).any()):
+            raise ValueError("there is a row in which no position may be attended to")
+        wide = torch.where(mask, wide, torch.full_like(wide, -math.inf))
+    top = wide.detach().amax(dim=-1, keepdim=True)
+    if sink is not None:
+        top = top.clamp(min=sink)
+    shares = torch.exp(wide - top)
+    total = shares.sum(dim=-1, keepdim=True)
+    if sink is not None:
+        total = total + torch.exp(sink - top)
+    return (shares / total).to(scores.dtype)
+''',
+            "decoder-step": '''def decoder_step(state, encoder_states, mask, score, W_combine, W_output, sink=None):
+    """Attend to the source from one decoder state per sentence, and predict the next word."""
+    size = state.shape[-1]
+    for_context, for_state = W_combine[:, :size], W_combine[:, size:]
+    scores = score(state[:, None, :], encoder_states)  # [B, 1, S]
+    weights = masked_softmax(scores, mask[:, None, :], sink=sink)[:, 0]
+    context = torch.einsum("bs,bsd->bd", weights, encoder_states)
+    linear = torch.nn.functional.linear
+    hidden = (linear(context, for_context) + linear(state, for_state)).tanh()
+    return torch.nn.functional.log_softmax(linear(hidden, W_output), dim=-1), weights
+''',
+        },
+    ),
+    RightAnswer(
+        "beam_search_with_heaps_and_links",
+        "Plain Python numbers, two heap selections per step (all extensions, and those without eos), linked words, and only the best finished translation is kept.",
+        {
+            "beam-search": '''import heapq
+
+
+def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6, least=1):
+    """Search for the best translation of one sentence, for any step function."""
+
+    def score_of(total, length):
+        return total * (6 / (5 + length)) ** alpha
+
+    def unroll(link):
+        words = []
+        while link is not None:
+            link, word = link
+            words.append(word)
+        return words[::-1]
+
+    def total_of(extension):
+        return extension[0]
+
+    beam = [(0.0, None, bos)]  # log-probability, linked words, last word
+    winner = None
+    length = 0
+    while beam and length < max_length:
+        length += 1
+        last = torch.tensor([word for _, _, word in beam], device=state.device)
+        log_probs, state = step(state, last)
+        extensions = [
+            (beam[row][0] + value, row, word)
+            for row, values in enumerate(log_probs.tolist())
+            for word, value in enumerate(values)
+            if word != eos or length >= least
+        ]
+        for total, row, word in heapq.nlargest(beam_size, extensions, key=total_of):
+            if word == eos:
+                score = score_of(total, length)
+                if winner is None or score > winner[0]:
+                    winner = score, beam[row][1]
+        open_ones = [extension for extension in extensions if extension[2] != eos]
+        kept = heapq.nlargest(beam_size, open_ones, key=total_of)
+        beam = [(total, (beam[row][1], word), word) for total, row, word in kept]
+        if kept:
+            rows = torch.tensor([row for _, row, _ in kept], device=state.device)
+            state = state.index_select(0, rows)
+    if winner is None:
+        total, link, _ = beam[0]  # all are of one length, and the best comes first
+        winner = score_of(total, length), link
+    return unroll(winner[1]), float(winner[0])
+'''
+        },
+    ),
+    RightAnswer(
+        "one_projection_and_counts",
+        "Additive scores by one matrix over features side by side, distances by cumulative sums, entropy as log Z less the mean shifted score, alignment by max, and the error rate counted pair by pair.",
+        {
+            "additive-scores": '''def additive_scores(query, key, W, U, v, coverage=None, w=None):
+    """Score every query against every key with a one-layer network."""
+    T, S = query.shape[1], key.shape[1]
+    features = [query[:, :, None, :].expand(-1, -1, S, -1), key[:, None, :, :].expand(-1, T, -1, -1)]
+    matrices = [W, U]
+    if coverage is not None:
+        features.append(coverage[..., None])
+        matrices.append(w[:, None])
+    side_by_side = torch.cat(features, dim=-1)  # [B, T, S, Dq + Dk (+ 1)]
+    hidden = torch.nn.functional.linear(side_by_side, torch.cat(matrices, dim=1)).tanh()
+    return torch.einsum("btsh,h->bts", hidden, v)
+''',
+            "dot-scores": '''def dot_scores(query, key, slope=0.0):
+    """Scaled dot product of every query with every key."""
+    T, S, D = query.shape[-2], key.shape[-2], query.shape[-1]
+    scores = torch.einsum("...td,...sd->...ts", query, key) * D**-0.5
+    if slope == 0:
+        return scores
+    ones = torch.ones(T, S, dtype=torch.int64, device=query.device)
+    apart = (ones.cumsum(0) - ones.cumsum(1)).abs()  # [T, S]
+    return scores - (apart.double() * slope).to(scores.dtype)
+''',
+            "dot-statistics": '''def score_statistics(scores, mask=None):
+    """Measure the variance of scores, and the mean entropy of their softmax over the last dimension."""
+    scores = scores.detach().double()
+    if mask is None:
+        mask = torch.ones(scores.shape[-1], dtype=torch.bool, device=scores.device)
+    mask = torch.broadcast_to(mask, scores.shape)
+    kept = torch.masked_select(scores, mask)
+    variance = (kept - kept.mean()).square().mean()
+    # With shifted scores x and Z, the sum of exp(x), the entropy is log Z less the mean of x.
+    filled = scores.masked_fill(~mask, -math.inf)
+    shifted = filled - filled.amax(dim=-1, keepdim=True)
+    shares = shifted.exp()
+    total = shares.sum(dim=-1)
+    mean = (shares * shifted.masked_fill(~mask, 0.0)).sum(dim=-1) / total
+    entropy = total.log() - mean
+    return float(variance), float(entropy.mean())
+''',
+            "align": '''def align(weights, source_length, target_length, least=0.0):
+    """Align each target word with the source word of the greatest weight."""
+    greatest, sources = weights.detach()[:target_length, :source_length].max(dim=-1)
+    targets = (greatest >= least).nonzero().flatten()
+    return set(zip(sources[targets].tolist(), targets.tolist()))
+
+
+def alignment_error_rate(predicted, sure, possible):
+    """Compare an alignment with gold (Och and Ney 2003)."""
+    size = len(predicted) + len(sure)
+    if size == 0:
+        return 0.0
+    agreed = sum((pair in sure) + (pair in possible) for pair in predicted)
+    return (size - agreed) / size
+''',
+        },
+    ),
+]

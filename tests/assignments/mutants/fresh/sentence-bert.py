@@ -1608,3 +1608,620 @@ RIGHT_ANSWERS += [
         },
     ),
 ]
+
+# Another reader's list.
+
+MUTANTS += [
+    # mean
+    Fresh(
+        "mean_total_at_least_one",
+        "The divisor is kept at 1 at least, so that weights whose sum is below 1 give too short a vector.",
+        "legal input",
+        "pool-mean",
+        {
+            "mean": (
+                "/ shares.sum(dim=1)).to(hidden.dtype)",
+                "/ shares.sum(dim=1).clamp(min=1)).to(hidden.dtype)",
+            )
+        },
+    ),
+    Fresh(
+        "mean_writes_into_weights",
+        "Zeroes the weights of padding in place; .to(float32) of a float32 tensor is no copy, so the caller's weights change.",
+        "state",
+        "pool-mean",
+        {
+            "mean": (
+                "shares.to(precise).masked_fill(~mask, 0)",
+                "shares.to(precise).masked_fill_(~mask, 0)",
+            )
+        },
+    ),
+    Fresh(
+        "mean_products_in_half",
+        "Weight times state is computed in the type of the states: in float16, 300 times 300 is inf before it is added up.",
+        "numerics",
+        "pool-mean",
+        {
+            "mean": (
+                "((shares * kept).sum(dim=1)",
+                "((shares.to(hidden.dtype) * kept).to(precise).sum(dim=1)",
+            )
+        },
+    ),
+    # first-max
+    Fresh(
+        "by_size_padding_as_zero",
+        "Padding has size 0: where all real states of a feature are 0 and padding stands in front, the state of padding wins the tie.",
+        "cut-off",
+        "pool-max",
+        {
+            "first-max": (
+                "masked_fill(~mask[:, :, None], -1)",
+                "masked_fill(~mask[:, :, None], 0)",
+            )
+        },
+    ),
+    Fresh(
+        "by_size_of_squares",
+        "Compares squares instead of sizes: they overflow to inf above 256 in float16, and become 0 for small states, so ties appear.",
+        "numerics",
+        "pool-max",
+        {"first-max": ("hidden.detach().abs()", "hidden.detach().square()")},
+    ),
+    Fresh(
+        "max_filled_with_float16_minimum",
+        "Padding is filled with -65504, which is not below every float32 or float64 state.",
+        "hard-wired",
+        "pool-max",
+        {"first-max": ("-torch.inf).amax(dim=1)", "-65504).amax(dim=1)")},
+    ),
+    # classify
+    Fresh(
+        "classify_root_of_square",
+        "|u - v| as the root of the square: where a feature of u equals that of v, the gradient is nan.",
+        "gradient",
+        "objectives-classes",
+        {"classify": ("(u - v).abs(), u * v]", "((u - v) ** 2).sqrt(), u * v]")},
+    ),
+    Fresh(
+        "classify_labels_counted_in_batch",
+        "The number of labels is taken from the batch, not from the weight: a batch without the last label stops.",
+        "legal input",
+        "objectives-classes",
+        {
+            "classify": (
+                "return logits, torch.nn.functional.cross_entropy(logits, labels)",
+                "right = torch.nn.functional.one_hot(labels.long())\n"
+                "    return logits, -(right * logits.log_softmax(dim=1)).sum(dim=1).mean()",
+            )
+        },
+    ),
+    # regress
+    Fresh(
+        "cosine_root_of_product_of_squares",
+        "One root of the product of both squared lengths: vectors of length 1e10 overflow in float32, and the cosine becomes 0.",
+        "numerics",
+        "objectives-cosine",
+        {
+            "regress": (
+                "torch.nn.functional.cosine_similarity(u, v, dim=1)",
+                "(u * v).sum(dim=1) / ((u * u).sum(dim=1) * (v * v).sum(dim=1)).sqrt()",
+            )
+        },
+    ),
+    Fresh(
+        "cosine_size_as_root",
+        "The size of the difference as the root of its square: a pair whose cosine is exactly its score has the gradient nan, not 0.",
+        "gradient",
+        "objectives-cosine",
+        {"regress": ("(cosines - scores).abs()", "((cosines - scores) ** 2).sqrt()")},
+    ),
+    # order
+    Fresh(
+        "triplet_by_cdist",
+        "Distances from torch.cdist, which above 25 rows takes |a|^2 - 2ap + |p|^2: near vectors far from 0 get wrong distances.",
+        "numerics",
+        "objectives-triplet",
+        {
+            "order": (
+                "(anchor - positive).norm(dim=1), (anchor - negative).norm(dim=1)",
+                "torch.cdist(anchor, positive).diagonal(), torch.cdist(anchor, negative).diagonal()",
+            )
+        },
+    ),
+    Fresh(
+        "triplet_swap_root_without_slope",
+        "With swap, the third length is a bare root: where anchor, positive and negative are equal, the gradient is nan.",
+        "gradient",
+        "objectives-triplet",
+        {
+            "order": (
+                "(positive - negative).norm(dim=1)",
+                "((positive - negative) ** 2).sum(dim=1).sqrt()",
+            )
+        },
+    ),
+    # contrast
+    Fresh(
+        "contrast_largest_of_the_batch",
+        "Takes the largest logit of the whole batch away, not that of each row: at temperature 0.01 a row far below it underflows to inf.",
+        "numerics",
+        "objectives-batch",
+        {
+            "contrast": (
+                "return torch.nn.functional.cross_entropy(logits, own)",
+                "logits = logits - logits.max()\n"
+                "    return (logits.exp().sum(dim=1).log() - logits[own, own]).mean()",
+            )
+        },
+    ),
+    Fresh(
+        "contrast_temperature_at_least_a_hundredth",
+        "The temperature of the logits is kept at 0.01 at least, as CLIP does; the text sets no such end.",
+        "hard-wired",
+        "objectives-batch",
+        {
+            "contrast": (
+                "normalize(documents, dim=1).T / temperature",
+                "normalize(documents, dim=1).T / max(temperature, 0.01)",
+            )
+        },
+    ),
+    # many
+    Fresh(
+        "encode_dtype_of_the_parameters",
+        "The vectors get the type of the model's parameters, not that of the vectors that the model gives.",
+        "hard-wired",
+        "encode-order",
+        {
+            "many": (
+                "return torch.stack(found)",
+                "return torch.stack(found).to(next(model.parameters()).dtype)",
+            )
+        },
+    ),
+    Fresh(
+        "encode_sets_a_seed",
+        "Seeds torch's random numbers before it asks the model, so that whatever the caller draws afterwards repeats.",
+        "chance",
+        "encode-order",
+        {
+            "many": (
+                "    model.eval()\n",
+                "    torch.manual_seed(0)\n    model.eval()\n",
+            )
+        },
+    ),
+    Fresh(
+        "encode_dropout_of_parts_stays",
+        "Sets training to False on the outermost module alone: the dropout inside goes on.",
+        "chance",
+        "encode-order",
+        {"many": ("    model.eval()\n", "    model.training = False\n")},
+    ),
+    # find
+    Fresh(
+        "search_normalizes_in_place",
+        "A block is a view of the collection: dividing it in place changes the caller's vectors.",
+        "state",
+        "search-blocks",
+        {
+            "find": (
+                "rows = torch.nn.functional.normalize(collection[begin : begin + block], dim=1)",
+                "rows = collection[begin : begin + block]\n"
+                "        rows.div_(rows.norm(dim=1, keepdim=True).clamp(min=1e-12))",
+            )
+        },
+    ),
+    Fresh(
+        "search_best_begin_at_minus_one",
+        "The best so far begin as index 0 with score -1: a vector opposite to the query, whose cosine is -1, never gets in.",
+        "cut-off",
+        "search-blocks",
+        {
+            "find": (
+                "    scores = queries.new_empty(len(queries), 0)\n"
+                "    indices = torch.empty(len(queries), 0, dtype=torch.long, device=queries.device)\n",
+                "    kept = len(queries), min(k, len(collection))\n"
+                "    scores = queries.new_full(kept, -1.0)\n"
+                "    indices = torch.zeros(kept, dtype=torch.long, device=queries.device)\n",
+            )
+        },
+    ),
+    Fresh(
+        "search_merges_at_the_end",
+        "Keeps the best k of every block to the end: with k at least as large as a block, that is the full matrix, which must not exist.",
+        "legal input",
+        "search-blocks",
+        {
+            "find": (
+                """        scores = torch.cat([scores, queries @ rows.T], dim=1)  # [Q, K + block]
+        indices = torch.cat([indices, places.expand(len(queries), -1)], dim=1)
+        scores, order = scores.sort(dim=1, descending=True, stable=True)
+        scores, indices = scores[:, :k], indices.gather(1, order)[:, :k]
+    return scores, indices
+""",
+                """        best, order = (queries @ rows.T).sort(dim=1, descending=True, stable=True)
+        scores = torch.cat([scores, best[:, :k]], dim=1)
+        indices = torch.cat([indices, places[order[:, :k]]], dim=1)
+    scores, order = scores.sort(dim=1, descending=True, stable=True)
+    return scores[:, :k], indices.gather(1, order)[:, :k]
+""",
+            )
+        },
+    ),
+    # rank
+    Fresh(
+        "ranks_of_float32",
+        "Turns the numbers into float32 first: float64 numbers that differ by less than that holds become ties.",
+        "numerics",
+        "evaluate-ranks",
+        {"rank": ("values.unique(", "values.float().unique(")},
+    ),
+    # correlate
+    Fresh(
+        "spearman_nearly_equal_is_equal",
+        "Raises a ValueError when numbers are close to one another (allclose), although they are different and can be ranked.",
+        "cut-off",
+        "evaluate-spearman",
+        {
+            "correlate": (
+                "if not r.any() or not s.any():",
+                "if any(torch.allclose(side, side[:1].expand_as(side)) for side in (x, y)):",
+            )
+        },
+    ),
+    # reciprocal
+    Fresh(
+        "mrr_wrong_ones_filled_with_minus_one",
+        "Fills with -1, as if scores were cosines: right documents with scores below -1 are placed as if they had -1.",
+        "hard-wired",
+        "evaluate-mrr",
+        {
+            "reciprocal": (
+                "masked_fill(~relevant, -torch.inf)",
+                "masked_fill(~relevant, -1.0)",
+            )
+        },
+    ),
+    Fresh(
+        "mrr_nearly_the_same_is_the_same",
+        "Wrong documents whose score is up to 1e-6 below the right one's count as standing before it.",
+        "cut-off",
+        "evaluate-mrr",
+        {"reciprocal": ("(scores >= best)", "(scores >= best - 1e-6)")},
+    ),
+    # experiment
+    Fresh(
+        "experiment_adds_validation_pairs",
+        "Trains on pairs with the adjectives of validation, too, on which the test asks; the text says: on no others.",
+        "leak",
+        "experiment-pairs",
+        {
+            "experiment": (
+                "chance.sample(train, len(train))",
+                "chance.sample(train + pairs(64, 5, VALIDATION_ADJECTIVES), len(train) + 64)",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_draws_more_pairs",
+        "Draws as many new pairs of the training words itself, with their true scores; the text says: on no others.",
+        "leak",
+        "experiment-pairs",
+        {
+            "experiment": (
+                "chance.sample(train, len(train))",
+                "chance.sample(train + pairs(len(train), 9, TRAINING_ADJECTIVES), 2 * len(train))",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_192_pairs",
+        "Takes 192 pairs for each epoch, whatever the length of train: fewer stop it, and of more it leaves most out.",
+        "hard-wired",
+        "experiment-pairs",
+        {
+            "experiment": (
+                "chance.sample(train, len(train))",
+                "chance.sample(train, 192)",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_own_encoder",
+        "Loads the trained encoder itself instead of asking the make_model that it is given.",
+        "hard-wired",
+        "experiment-pairs",
+        {
+            "experiment": (
+                "model, chance = make_model(), random.Random(0)",
+                "model = SentenceModel(load_encoder()[0], mean_pool)\n    chance = random.Random(0)",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_shuffles_the_callers_list_too",
+        "Shuffles train itself, so the caller's list is in another order afterwards.",
+        "state",
+        "experiment-pairs",
+        {
+            "experiment": (
+                "        for first, second, scores in batches(chance.sample(train, len(train)), 16):\n",
+                "        chance.shuffle(train)\n        for first, second, scores in batches(train, 16):\n",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_goes_on_with_its_model",
+        "Keeps the model between calls: a second call goes on training the first one's, and changes what that returned.",
+        "state",
+        "experiment-pairs",
+        {
+            "experiment": (
+                "    model, chance = make_model(), random.Random(0)\n",
+                '    if not hasattr(experiment, "model"):\n'
+                "        experiment.model = make_model()\n"
+                "    model, chance = experiment.model, random.Random(0)\n",
+            )
+        },
+    ),
+    # own-check
+    Fresh(
+        "check_no_k_above_n",
+        "Never asks for more negatives than there are passages, which the text allows.",
+        "legal input",
+        "check-refuses",
+        {"own-check": ("for k in (1, 2, 9):", "for k in (1, 2, 3):")},
+    ),
+    Fresh(
+        "check_only_that_a_gradient_arrives",
+        "Looks whether some gradient reaches the scores, not whether it is unchanged and reaches the chosen ones alone.",
+        "gradient",
+        "check-refuses",
+        {
+            "own-check": (
+                "assert slope.tolist() == [[0.0, 5.0, 3.0, 0.0, 7.0, 0.0, 0.0]]",
+                "assert slope.any()",
+            )
+        },
+    ),
+]
+
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "sums_masks_and_pieces",
+        "Parts 1 and 2 otherwise: einsum over shares, boolean picks, rows one by one, the weight cut into four, log_softmax on a scattered diagonal.",
+        {
+            "mean": """def mean_pool(hidden, mask, weights=None):
+    wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
+    zero = torch.zeros((), dtype=wide, device=hidden.device)
+    if weights is None:
+        weights = torch.ones(mask.shape, dtype=wide, device=hidden.device)
+    shares = torch.where(mask, weights.to(wide), zero)
+    shares = shares / shares.sum(1, keepdim=True)
+    states = torch.where(mask.unsqueeze(2), hidden.to(wide), zero)
+    return torch.einsum("bt,btd->bd", shares, states).to(hidden.dtype)
+""",
+            "first-max": """def cls_pool(hidden, mask, last=False):
+    counted = mask.cumsum(1)
+    wanted = counted[:, -1:] if last else 1
+    return hidden[mask & (counted == wanted)]
+
+
+def max_pool(hidden, mask, by_size=False):
+    vectors = []
+    for states, real in zip(hidden, mask):
+        kept = states[real]
+        largest, least = kept.max(dim=0).values, kept.min(dim=0).values
+        if by_size:
+            largest = torch.where(largest >= -least, largest, least)
+        vectors.append(largest)
+    return torch.stack(vectors)
+""",
+            "classify": """def classify(u, v, weight, labels):
+    for_u, for_v, for_distance, for_product = weight.chunk(4, dim=1)
+    distance = torch.maximum(u, v) - torch.minimum(u, v)
+    logits = u @ for_u.T + v @ for_v.T + distance @ for_distance.T + (u * v) @ for_product.T
+    right = logits.gather(1, labels.long()[:, None])[:, 0]
+    return logits, (logits.logsumexp(dim=1) - right).mean()
+""",
+            "regress": """def cosine_loss(u, v, scores, slack=0.0):
+    unit_u, unit_v = (torch.nn.functional.normalize(side, dim=1) for side in (u, v))
+    difference = torch.einsum("bd,bd->b", unit_u, unit_v) - scores
+    above, below = (difference - slack).clamp(min=0), (-difference - slack).clamp(min=0)
+    return (above.square() + below.square()).sum() / len(u)
+""",
+            "order": """def triplet_loss(anchor, positive, negative, margin, swap=False):
+    length = lambda difference: torch.linalg.vector_norm(difference, dim=-1)
+    loss = margin + length(positive - anchor)
+    far = length(torch.stack([negative - anchor, negative - positive][: 1 + bool(swap)]))
+    loss = loss - far.amin(dim=0)
+    return loss.clamp(min=0).mean()
+""",
+            "contrast": """def in_batch_loss(queries, documents, temperature, margin=0.0):
+    q = torch.nn.functional.normalize(queries, dim=-1)
+    d = torch.nn.functional.normalize(documents, dim=-1)
+    cosines = torch.einsum("bd,nd->bn", q, d)
+    lowered = cosines.diagonal_scatter(cosines.diagonal() - margin)
+    return -(lowered / temperature).log_softmax(dim=1).diagonal().mean()
+""",
+        },
+    ),
+    RightAnswer(
+        "lists_heaps_and_searches",
+        "Parts 3 to 5 otherwise: shortest first and put back by argsort, hits merged in Python with heapq, ranks by searchsorted, corrcoef, the MRR row by row.",
+        {
+            "many": """def encode(model, sentences, batch_size):
+    modes = [(part, part.training) for part in model.modules()]
+    order = torch.tensor([len(sentence) for sentence in sentences]).argsort()
+    model.eval()
+    try:
+        with torch.no_grad():
+            made = [
+                model(*fill_up([sentences[place] for place in part.tolist()]))
+                for part in order.split(batch_size)
+            ]
+    finally:
+        for part, mode in modes:
+            part.training = mode
+    vectors = torch.cat(made).detach()
+    return vectors[order.argsort().to(vectors.device)]
+""",
+            "find": """def search(queries, collection, k, block):
+    import heapq
+
+    unit = torch.nn.functional.normalize(queries, dim=1)
+    best = [[] for _ in range(len(queries))]
+    for begin in range(0, len(collection), block):
+        rows = torch.nn.functional.normalize(collection[begin : begin + block], dim=1)
+        for place, row in enumerate((unit @ rows.T).tolist()):
+            new = [(-score, begin + index) for index, score in enumerate(row)]
+            best[place] = heapq.nsmallest(k, best[place] + new)
+    shape = len(queries), min(k, len(collection))
+    scores = [[-score for score, _ in row] for row in best]
+    indices = [[index for _, index in row] for row in best]
+    return (
+        torch.tensor(scores, dtype=queries.dtype, device=queries.device).reshape(shape),
+        torch.tensor(indices, dtype=torch.long, device=queries.device).reshape(shape),
+    )
+""",
+            "rank": """def ranks(values):
+    exact = values.detach().double().contiguous()
+    in_order = exact.sort().values
+    below = torch.searchsorted(in_order, exact)
+    not_above = torch.searchsorted(in_order, exact, right=True)
+    return (below + not_above + 1).double() / 2
+""",
+            "correlate": """def spearman(x, y):
+    for side in (x, y):
+        if side.min() == side.max():
+            raise ValueError("all numbers of one side are equal")
+    both = torch.stack([ranks(x), ranks(y)])
+    return max(-1.0, min(1.0, torch.corrcoef(both)[0, 1].item()))
+""",
+            "reciprocal": """def mean_reciprocal_rank(scores, relevant):
+    total = 0.0
+    for row, right in zip(scores.tolist(), relevant.tolist()):
+        # Of equal scores the wrong ones come first.
+        listed = sorted(zip(row, right), key=lambda pair: (-pair[0], pair[1]))
+        for place, (_, is_right) in enumerate(listed, start=1):
+            if is_right:
+                total += 1 / place
+                break
+    return total / len(scores)
+""",
+        },
+    ),
+    RightAnswer(
+        "one_reference_for_the_check",
+        "The experiment with Adam and the loss written out, and a check that compares with a slow reference on drawn rows whose differences are exact.",
+        {
+            "experiment": """def experiment(make_model, train):
+    model = make_model()
+    model.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    drawn = torch.Generator().manual_seed(1)
+    for _ in range(3):
+        for part in torch.randperm(len(train), generator=drawn).split(16):
+            rows = [train[place] for place in part.tolist()]
+            ((first, second, scores),) = batches(rows, len(rows))
+            u, v = model(*first), model(*second)
+            cosines = torch.nn.functional.cosine_similarity(u, v)
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(cosines, scores).backward()
+            optimizer.step()
+    return model
+""",
+            "own-check": '''def check_negatives(implementation):
+    """Raise an error if an implementation of `negatives` is wrong; return nothing if it is right."""
+    inf = math.inf
+    chance = random.Random(7)
+
+    def reference(scores, relevant, k, margin):
+        numbers, found = [], []
+        for row, right in zip(scores, relevant):
+            limits = [s for s, r in zip(row, right) if r]
+            chosen = []
+            if limits:
+                chosen = [
+                    n
+                    for n, (s, r) in enumerate(zip(row, right))
+                    if not r and s != -inf and s <= min(limits) - margin
+                ]
+            chosen = sorted(chosen, key=lambda n: (-row[n], n))[:k]
+            numbers.append(chosen + [-1] * (k - len(chosen)))
+            found.append([row[n] for n in chosen] + [-inf] * (k - len(chosen)))
+        return numbers, found
+
+    def compare(scores, relevant, k, margin, dtype):
+        given = torch.tensor(scores, dtype=dtype, device=device)
+        known = torch.tensor(relevant, dtype=torch.bool, device=device)
+        copies = given.clone(), known.clone()
+        numbers, found = implementation(given, known, k, margin)
+        assert torch.equal(given, copies[0]) and torch.equal(known, copies[1])
+        assert numbers.dtype == torch.int64 and found.dtype == dtype
+        wanted = reference(scores, relevant, k, margin)
+        assert numbers.tolist() == wanted[0]
+        assert found.tolist() == wanted[1]
+
+    def draw(Q, N, share):
+        scores = [[chance.randrange(-24, 25) / 8 for _ in range(N)] for _ in range(Q)]
+        relevant = [[chance.random() < share for _ in range(N)] for _ in range(Q)]
+        for row, right in zip(scores, relevant):
+            for n in range(N):
+                if not right[n] and chance.random() < 0.15:
+                    row[n] = -inf
+        return scores, relevant
+
+    for dtype, near in ((torch.float32, 2.0**-20), (torch.float64, 2.0**-40)):
+        for Q, N, k, share in (
+            (1, 1, 1, 0.5), (1, 1, 3, 1.0), (3, 1, 2, 0.5), (1, 6, 2, 0.3), (4, 6, 3, 0.3),
+            (4, 6, 3, 0.3), (4, 6, 9, 0.3), (5, 9, 1, 0.2), (5, 9, 9, 0.2), (3, 12, 4, 0.5),
+            (6, 4, 5, 0.4), (2, 40, 10, 0.05), (8, 8, 4, 0.2), (2, 8, 2, 0.0), (2, 8, 2, 1.0),
+        ):
+            for margin in (0.0, 0.125, 0.5, 2.0):
+                compare(*draw(Q, N, share), k, margin, dtype)
+        # A tie of many, before and behind others.
+        ties = [[4.0] + [1.0, 0.0, 1.0, 2.0, -inf, 1.0, 0.0] * 14, [0.0] * 98 + [1.0]]
+        known = [[True] + [False] * 98, [False] * 98 + [True]]
+        for k in (5, 40, 120):
+            compare(ties, known, k, 0.5, dtype)
+        # Scores that are nearly equal, and scores of any size.
+        rows = [
+            [0.0, -1.0, near - 1, -1.0, -2e5, 9.0, -0.25],
+            [-3e5, -4e5, 1.0, -inf, -5e5, -4e5, 7.0],
+            [3e5, 2e5, 1.0, -inf, -2e5, 2e5, 4e5],
+        ]
+        known = [[n == 0 for n in range(7)]] * 3
+        rows = [[float(torch.tensor(s, dtype=dtype)) for s in row] for row in rows]
+        for k in (1, 3, 8):
+            compare(rows, known, k, 0.5, dtype)
+
+        # The gradient: unchanged, to the chosen ones, and to no others.
+        leaf = torch.tensor(
+            [[2.0, 1.0, 1.5, 0.5, 1.0, -inf, 1.75], [0.0, 1.0, 3.0, 0.25, 9.0, 0.5, 4.0]],
+            dtype=dtype,
+            device=device,
+            requires_grad=True,
+        )
+        known = torch.tensor([[True] + [False] * 6, [False, False, True, True] + [False] * 3])
+        numbers, found = implementation(leaf, known.to(device), 3, 0.25)
+        assert numbers.tolist() == [[6, 2, 1], [0, -1, -1]]
+        factors = torch.tensor([[3.0, 5.0, 7.0], [2.0, 11.0, 13.0]], dtype=dtype, device=device)
+        (slope,) = torch.autograd.grad(found, leaf, factors)
+        assert slope.tolist() == [[0.0, 7.0, 5.0, 0.0, 0.0, 0.0, 3.0], [2.0] + [0.0] * 6]
+
+    scores = torch.tensor([[1.0, 0.5, 0.25]], device=device)
+    known = torch.tensor([[True, False, False]], device=device)
+    for k, margin in ((0, 0.5), (-1, 0.5), (-2, 0.0), (1, -0.5), (2, -0.125), (0, -0.5)):
+        try:
+            implementation(scores, known, k, margin)
+        except ValueError:
+            continue
+        raise AssertionError("a ValueError is missing")
+''',
+        },
+    ),
+]

@@ -1249,3 +1249,620 @@ RIGHT_ANSWERS += [
         },
     ),
 ]
+
+# Another reader's list.
+
+MUTANTS += [
+    # by-loops
+    Fresh(
+        "largest_by_absolute_size",
+        "subtracts the score that is largest in absolute size, so that with a row of scores like -1000 and 5 the exponential of 1005 is infinite",
+        "numerics",
+        "attention-loops",
+        {"by-loops": ("largest = max(scores)", "largest = max(scores, key=abs)")},
+    ),
+    Fresh(
+        "capped_scores_as_plain_numbers",
+        "caps with math.tanh, which gives plain numbers: with a cap no gradient reaches query and key, and float64 is computed in float32",
+        "gradient",
+        "attention-loops",
+        {
+            "by-loops": (
+                "[cap * (score / cap).tanh() for score in scores]",
+                "[torch.tensor(cap * math.tanh(score / cap)) for score in scores]",
+            )
+        },
+    ),
+    # by-matrices
+    Fresh(
+        "masked_score_is_minus_ten_thousand",
+        "masks with -10000 instead of minus infinity: where the scores that may be attended to are lower than that, the masked position gets the weight",
+        "numerics",
+        "attention-mask",
+        {"by-matrices": ('float("-inf")', "-1e4")},
+    ),
+    Fresh(
+        "mask_after_softmax_and_renormalise",
+        "sets the masked weights to 0 after the softmax and divides by what is left: nan where a masked score is far above the others",
+        "numerics",
+        "attention-mask",
+        {
+            "by-matrices": (
+                "    if mask is not None:\n"
+                '        scores = scores.masked_fill(~mask, float("-inf"))\n'
+                "    weights = torch.softmax(scores, dim=-1)\n",
+                "    weights = torch.softmax(scores, dim=-1)\n"
+                "    if mask is not None:\n"
+                "        weights = weights * mask\n"
+                "        weights = weights / weights.sum(dim=-1, keepdim=True)\n",
+            )
+        },
+    ),
+    Fresh(
+        "three_axes_mean_batch",
+        "takes a mask of three axes for [B, T, S] when the scores are [B, H, T, S], although [H, T, S] broadcasts to them from the right",
+        "legal input",
+        "attention-mask",
+        {
+            "by-matrices": (
+                '        scores = scores.masked_fill(~mask, float("-inf"))',
+                "        if mask.dim() == 3 and scores.dim() == 4:\n"
+                "            mask = mask.unsqueeze(1)\n"
+                '        scores = scores.masked_fill(~mask, float("-inf"))',
+            )
+        },
+    ),
+    # heads
+    Fresh(
+        "merge_dealt_by_view",
+        "merges dealt heads with view, which works for what split_heads has just made and raises an error for heads that lie in memory as [B, H, T, N]",
+        "legal input",
+        "multi-head-split",
+        {
+            "heads": (
+                "heads.permute(0, 2, 3, 1).flatten(2)",
+                "heads.permute(0, 2, 3, 1).view(heads.shape[0], heads.shape[2], -1)",
+            )
+        },
+    ),
+    # multi-head
+    Fresh(
+        "active_is_float32",
+        "makes active float32, so that the values of a bfloat16 or float16 module become float32 and no longer fit its weights",
+        "hard-wired",
+        "multi-head-values",
+        {
+            "multi-head": (
+                "value * active[:, None, None]",
+                "value * active[:, None, None].float()",
+            )
+        },
+    ),
+    Fresh(
+        "no_active_head_means_all_too",
+        "if not a single head is active, all work, instead of the last matrix getting zeros",
+        "cut-off",
+        "multi-head-values",
+        {
+            "multi-head": (
+                "if active is not None:",
+                "if active is not None and active.any():",
+            )
+        },
+    ),
+    Fresh(
+        "returned_weights_detached_too",
+        "returns the weights of the heads detached: a loss on them trains nothing",
+        "gradient",
+        "multi-head-values",
+        {
+            "multi-head": (
+                "return self.to_output(merge_heads(mixed)), weights",
+                "return self.to_output(merge_heads(mixed)), weights.detach()",
+            )
+        },
+    ),
+    # masks
+    Fresh(
+        "causal_part_on_default_device",
+        "decoder_mask does not tell causal_mask the device of lengths, so that it fails when they are not on the CPU",
+        "hard-wired",
+        "masks-both",
+        {
+            "masks": (
+                "causal_mask(size, lengths.device, window)",
+                "causal_mask(size, window=window)",
+            )
+        },
+    ),
+    Fresh(
+        "window_wider_than_size",
+        "adds one diagonal for each position of the window, and raises an error when the window is wider than the sentence",
+        "cut-off",
+        "masks-causal",
+        {
+            "masks": (
+                "    return mask if window is None else mask.triu(1 - window)",
+                "    if window is not None:\n"
+                "        mask = torch.zeros_like(mask)\n"
+                "        for back in range(window):\n"
+                "            ones = torch.ones(size - back, dtype=torch.bool, device=device)\n"
+                "            mask = mask | torch.diag_embed(ones, -back)\n"
+                "    return mask",
+            )
+        },
+    ),
+    # encoding
+    Fresh(
+        "one_cached_table_for_all",
+        "keeps the table of each call and hands out the same tensor again: who changes it in place changes all later answers",
+        "state",
+        "positions-encoding",
+        {
+            "encoding": (
+                "def positional_encoding(",
+                "import functools\n\n\n@functools.lru_cache(maxsize=None)\ndef positional_encoding(",
+            )
+        },
+    ),
+    Fresh(
+        "single_row_loses_its_axis",
+        "a table of one position comes out as [dim] instead of [1, dim]",
+        "cut-off",
+        "positions-encoding",
+        {"encoding": ("return table", "return table.squeeze(0)")},
+    ),
+    # embed
+    Fresh(
+        "word_zero_gets_no_gradient",
+        "looks the rows up with padding_idx=0: the numbers are right, but the row of word 0 is never trained",
+        "gradient",
+        "positions-embed",
+        {
+            "embed": (
+                "embedding[tokens] *",
+                "torch.nn.functional.embedding(tokens, embedding, padding_idx=0) *",
+            )
+        },
+    ),
+    Fresh(
+        "at_most_512_positions",
+        "cuts the positions from a table of 512 rows: a longer sentence raises an error",
+        "hard-wired",
+        "positions-embed",
+        {"embed": ("positional_encoding(T, D)", "positional_encoding(512, D)[:T]")},
+    ),
+    Fresh(
+        "positions_stay_float32",
+        "brings the positions to the device of the embedding, not to its dtype: float16 and bfloat16 embeddings come out as float32",
+        "hard-wired",
+        "positions-embed",
+        {"embed": (".to(embedding)", ".to(embedding.device)")},
+    ),
+    Fresh(
+        "tokens_must_be_int64",
+        "multiplies a one-hot table by the embedding; one_hot raises an error for int32 tokens",
+        "legal input",
+        "positions-embed",
+        {
+            "embed": (
+                "embedding[tokens] *",
+                "torch.nn.functional.one_hot(tokens, len(embedding)).to(embedding) @ embedding *",
+            )
+        },
+    ),
+    # norm
+    Fresh(
+        "root_squared_again_too",
+        "computes sigma with a root and squares it again under the outer root: where all features are equal the gradient is nan",
+        "gradient",
+        "layer-norm-positions",
+        {
+            "norm": (
+                "hidden.var(dim=-1, correction=0, keepdim=True)",
+                "(hidden - mean).square().mean(dim=-1, keepdim=True).sqrt().square()",
+            )
+        },
+    ),
+    Fresh(
+        "uncentred_divides_in_place",
+        "if not centred, divides what it was given in place",
+        "state",
+        "layer-norm-positions",
+        {
+            "norm": (
+                "            return self.gain * hidden / size + self.offset",
+                "            hidden /= size\n            return self.gain * hidden + self.offset",
+            )
+        },
+    ),
+    # feed-forward
+    Fresh(
+        "gate_multiplied_in_place",
+        "multiplies in place what ReLU needs for its gradient: the numbers are right, and backward raises an error",
+        "gradient",
+        "encoder-block-feed-forward",
+        {
+            "feed-forward": (
+                "self.gate(hidden).relu() * self.inner(hidden)",
+                "self.gate(hidden).relu().mul_(self.inner(hidden))",
+            )
+        },
+    ),
+    # encoder
+    Fresh(
+        "second_residual_detached",
+        "keeps a detached copy for the second residual: past the network no gradient flows",
+        "gradient",
+        "encoder-block-wiring",
+        {
+            "encoder": (
+                "        return self.feed_forward_norm(self.alpha * hidden + self.feed_forward(hidden))",
+                "        residual = hidden.clone().detach()\n"
+                "        return self.feed_forward_norm(self.alpha * residual + self.feed_forward(hidden))",
+            )
+        },
+    ),
+    Fresh(
+        "alpha_multiplies_in_place",
+        "multiplies the block's input by alpha in place: with an alpha other than 1 the caller's tensor changes",
+        "state",
+        "encoder-block-wiring",
+        {
+            "encoder": (
+                "        hidden = self.attention_norm(self.alpha * hidden + attended)",
+                "        hidden *= self.alpha\n"
+                "        hidden = self.attention_norm(hidden + attended)",
+            )
+        },
+    ),
+    # decoder
+    Fresh(
+        "causal_without_being_asked",
+        "makes a causal mask when mask is None, although None allows everything",
+        "legal input",
+        "decoder-block-masks",
+        {
+            "decoder": (
+                "        attended, _ = self.self_attention(hidden, hidden, hidden, mask)",
+                "        if mask is None:\n"
+                "            mask = causal_mask(hidden.shape[1], hidden.device).unsqueeze(0)\n"
+                "        attended, _ = self.self_attention(hidden, hidden, hidden, mask)",
+            )
+        },
+    ),
+    Fresh(
+        "memory_detached_too",
+        "detaches the memory: the decoder's loss does not train the encoder",
+        "gradient",
+        "decoder-block-wiring",
+        {
+            "decoder": (
+                "self.cross_attention(hidden, memory, memory, memory_mask)",
+                "self.cross_attention(hidden, memory.detach(), memory.detach(), memory_mask)",
+            )
+        },
+    ),
+    # search
+    Fresh(
+        "every_bos_taken_out_too",
+        "takes out each bos, not only the one at the beginning: one that the model writes in the middle is lost",
+        "legal input",
+        "greedy-words",
+        {
+            "search": (
+                "rows = target[:, 1:].tolist()",
+                "rows = [[word for word in row if word != bos] for row in target.tolist()]",
+            )
+        },
+    ),
+    Fresh(
+        "softmax_before_argmax",
+        "takes the best probability instead of the best score: two scores that differ little become equal, and the first word wins",
+        "numerics",
+        "greedy-words",
+        {
+            "search": (
+                "[:, -1].argmax(dim=-1)",
+                "[:, -1].softmax(dim=-1).argmax(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "model_left_in_eval_mode",
+        "puts the model into eval mode and leaves it there: the caller's model has changed",
+        "state",
+        "greedy-translation",
+        {
+            "search": (
+                "    memory = model.encode(source, lengths)",
+                "    if isinstance(model, torch.nn.Module):\n"
+                "        model.eval()\n"
+                "    memory = model.encode(source, lengths)",
+            )
+        },
+    ),
+    # own-check
+    Fresh(
+        "check_lends_copies_only",
+        "gives the implementation copies and looks at the originals: one that overwrites the targets it is given (padding by 0, say) passes",
+        "state",
+        "check-refuses",
+        {
+            "own-check": (
+                "loss = implementation(logits, targets, smoothing, padding)",
+                "loss = implementation(logits.clone(), targets.clone(), smoothing, padding)",
+            )
+        },
+    ),
+    Fresh(
+        "check_float64_as_loosely_as_float32",
+        "allows an error of 1e-4 in float64: an implementation that computes everything in float32 and casts back passes",
+        "numerics",
+        "check-refuses",
+        {"own-check": ("near=1e-9", "near=1e-4")},
+    ),
+    Fresh(
+        "check_wants_gradient_of_nan",
+        "asks for a gradient of 0 at padding whose logits are nan, where the text allows anything: right implementations are refused",
+        "gradient",
+        "check-refuses",
+        {
+            "own-check": (
+                "leaf = words.clone().requires_grad_()",
+                "leaf = unknown.clone().requires_grad_()",
+            )
+        },
+    ),
+    Fresh(
+        "check_never_draws_word_zero",
+        "draws targets from 1 on: with another padding, word 0 is never a target, and an implementation that never counts it passes",
+        "chance",
+        "check-refuses",
+        {
+            "own-check": (
+                "torch.randint(0, V, (B, T), device=device)",
+                "torch.randint(1, V, (B, T), device=device)",
+            )
+        },
+    ),
+    Fresh(
+        "check_without_smoothing_zero",
+        "never tries a smoothing of exactly 0: an implementation that takes 0 for not given, or gives nan for 0 times ln 0, passes",
+        "cut-off",
+        "check-refuses",
+        {"own-check": ("(1, 0.0)", "(1, 0.15)")},
+    ),
+]
+
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "running_softmax_and_einsum_too",
+        "the loops keep a running maximum, total and mixture in one pass; the matrices use einsum, where, and exponentials divided by their sum",
+        {
+            "by-loops": '''
+def attention_by_loops(query, key, value, cap=None):
+    """Attend in one pass over the keys, with a running maximum."""
+    rows = []
+    for q in query:
+        peak = total = mixture = None
+        for k, v in zip(key, value):
+            score = (q * k).sum() / q.shape[0] ** 0.5
+            if cap is not None:
+                score = torch.tanh(score / cap) * cap
+            if peak is None:
+                peak, total, mixture = score, torch.ones_like(score), v
+            elif score > peak:
+                shrink = torch.exp(peak - score)
+                peak, total, mixture = score, total * shrink + 1, mixture * shrink + v
+            else:
+                part = torch.exp(score - peak)
+                total, mixture = total + part, mixture + part * v
+        rows.append(mixture / total)
+    return torch.stack(rows)
+''',
+            "by-matrices": '''
+def attention(query, key, value, mask=None, cap=None):
+    """Attend, all queries and keys at once."""
+    scores = torch.einsum("...td,...sd->...ts", query, key).div(query.size(-1) ** 0.5)
+    if cap is not None:
+        scores = scores.div(cap).tanh().mul(cap)
+    if mask is not None:
+        scores = torch.where(mask, scores, torch.full_like(scores, -math.inf))
+    powers = torch.exp(scores - scores.detach().amax(dim=-1, keepdim=True))
+    weights = powers / powers.sum(dim=-1, keepdim=True)
+    return torch.einsum("...ts,...se->...te", weights, value), weights
+''',
+        },
+    ),
+    RightAnswer(
+        "head_by_head_and_distances",
+        "heads are chunks or strided slices that are stacked; each attends by itself in a loop; masks compare positions and their distances",
+        {
+            "heads": '''
+def split_heads(hidden, num_heads, dealt=False):
+    """Give each head its share of the features."""
+    if dealt:
+        shares = [hidden[:, :, head::num_heads] for head in range(num_heads)]
+    else:
+        shares = hidden.split(hidden.shape[2] // num_heads, dim=2)
+    return torch.stack(tuple(shares), dim=1)
+
+
+def merge_heads(heads, dealt=False):
+    """Put the heads side by side again."""
+    if dealt:
+        return torch.stack(heads.unbind(1), dim=-1).flatten(-2)
+    return torch.cat(heads.unbind(1), dim=-1)
+''',
+            "multi-head": '''
+class MultiHeadAttention(torch.nn.Module):
+    """H attentions side by side."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__()
+        if dim % num_heads:
+            raise ValueError(f"{num_heads} heads cannot share {dim} features equally")
+        self.num_heads = num_heads
+        self.to_query = torch.nn.Linear(dim, dim)
+        self.to_key = torch.nn.Linear(dim, dim)
+        self.to_value = torch.nn.Linear(dim, dim)
+        self.to_output = torch.nn.Linear(dim, dim)
+
+    def forward(self, query, key, value, mask=None, active=None):
+        queries = split_heads(self.to_query(query), self.num_heads).unbind(1)
+        keys = split_heads(self.to_key(key), self.num_heads).unbind(1)
+        values = split_heads(self.to_value(value), self.num_heads).unbind(1)
+        mixtures, tables = [], []
+        for head in range(self.num_heads):
+            mixture, table = attention(queries[head], keys[head], values[head], mask)
+            if active is not None:
+                mixture = torch.where(active[head], mixture, torch.zeros_like(mixture))
+            mixtures.append(mixture)
+            tables.append(table)
+        return self.to_output(torch.cat(mixtures, dim=-1)), torch.stack(tables, dim=1)
+''',
+            "masks": '''
+def padding_mask(lengths, size, left=False):
+    """Let everybody attend to the words of a sentence."""
+    place = torch.arange(1, size + 1, device=lengths.device)[None, None, :]
+    words = lengths[:, None, None]
+    return place > size - words if left else place <= words
+
+
+def causal_mask(size, device=None, window=None):
+    """Let each position attend to itself and to those before it."""
+    place = torch.arange(size, device=device)
+    back = place[:, None] - place[None, :]
+    seen = back >= 0
+    if window is not None:
+        seen = torch.logical_and(seen, back < window)
+    return seen
+
+
+def decoder_mask(lengths, size, window=None):
+    """Words only, and none that comes later."""
+    seen = causal_mask(size, device=lengths.device, window=window)
+    return torch.where(padding_mask(lengths, size), seen, torch.zeros_like(seen))
+''',
+        },
+    ),
+    RightAnswer(
+        "other_operators_from_positions_to_search",
+        "positions as stacked pairs of an outer product, rows by index_select, norm by rsqrt of a mean of squares, ReLU by where, sums by torch.add, and a search that keeps Python lists",
+        {
+            "encoding": '''
+def positional_encoding(length, dim, base=10000.0, first=0):
+    """The table of sines and cosines of positions first, first + 1, and so on."""
+    places = torch.arange(first, first + length, dtype=torch.float64)
+    exponents = torch.arange(dim // 2, dtype=torch.float64) * 2 / dim
+    angles = torch.outer(places, torch.exp(-math.log(base) * exponents))
+    return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1).to(torch.float32)
+''',
+            "embed": '''
+def embed(tokens, embedding):
+    """Turn tokens into what the first block reads."""
+    (B, T), D = tokens.shape, embedding.shape[1]
+    rows = torch.index_select(embedding, 0, tokens.reshape(-1)).reshape(B, T, D)
+    places = positional_encoding(T, D).to(device=embedding.device, dtype=embedding.dtype)
+    return places.unsqueeze(0) + D**0.5 * rows
+''',
+            "norm": """
+class LayerNorm(torch.nn.Module):
+    def __init__(self, dim, eps=1e-5, centred=True):
+        super().__init__()
+        self.eps, self.centred = eps, centred
+        self.gain = torch.nn.Parameter(torch.ones(dim))
+        self.offset = torch.nn.Parameter(torch.zeros(dim))
+
+    def forward(self, hidden):
+        moved = hidden - hidden.mean(dim=-1, keepdim=True) if self.centred else hidden
+        moment = (moved * moved).mean(dim=-1, keepdim=True)
+        return moved * torch.rsqrt(moment + self.eps) * self.gain + self.offset
+""",
+            "feed-forward": '''
+class FeedForward(torch.nn.Module):
+    def __init__(self, dim, hidden_dim, gated=False):
+        super().__init__()
+        self.inner = torch.nn.Linear(dim, hidden_dim)
+        self.outer = torch.nn.Linear(hidden_dim, dim)
+        self.gate = torch.nn.Linear(dim, hidden_dim) if gated else None
+
+    def forward(self, hidden):
+        """hidden: [..., D] -> [..., D]"""
+        units = self.inner(hidden)
+        switch = units if self.gate is None else self.gate(hidden)
+        through = units if self.gate is None else switch * units
+        return self.outer(torch.where(switch > 0, through, torch.zeros_like(through)))
+''',
+            "encoder": """
+class EncoderBlock(torch.nn.Module):
+    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):
+        super().__init__()
+        self.alpha = alpha
+        self.self_attention = MultiHeadAttention(dim, num_heads)
+        self.attention_norm = LayerNorm(dim)
+        self.feed_forward = FeedForward(dim, hidden_dim)
+        self.feed_forward_norm = LayerNorm(dim)
+
+    def forward(self, hidden, mask=None):
+        attended = self.self_attention(hidden, hidden, hidden, mask=mask)[0]
+        middle = self.attention_norm(torch.add(attended, hidden, alpha=self.alpha))
+        fed = self.feed_forward(middle)
+        return self.feed_forward_norm(torch.add(fed, middle, alpha=self.alpha))
+""",
+            "decoder": """
+class DecoderBlock(torch.nn.Module):
+    def __init__(self, dim, num_heads, hidden_dim, alpha=1.0):
+        super().__init__()
+        self.alpha = alpha
+        self.self_attention = MultiHeadAttention(dim, num_heads)
+        self.self_norm = LayerNorm(dim)
+        self.cross_attention = MultiHeadAttention(dim, num_heads)
+        self.cross_norm = LayerNorm(dim)
+        self.feed_forward = FeedForward(dim, hidden_dim)
+        self.feed_forward_norm = LayerNorm(dim)
+
+    def forward(self, hidden, memory, mask=None, memory_mask=None):
+        steps = (
+            (self.self_norm, lambda x: self.self_attention(x, x, x, mask=mask)[0]),
+            (
+                self.cross_norm,
+                lambda x: self.cross_attention(x, memory, memory, mask=memory_mask)[0],
+            ),
+            (self.feed_forward_norm, lambda x: self.feed_forward(x)),
+        )
+        for norm, part in steps:
+            hidden = norm(torch.add(part(hidden), hidden, alpha=self.alpha))
+        return hidden
+""",
+            "search": '''
+def greedy_decode(model, source, lengths, bos, eos, max_length):
+    """Translate a batch, the best next word at each step."""
+    memory = model.encode(source, lengths)
+    texts = [[] for _ in range(len(source))]
+    going = set(range(len(source)))
+    for _ in range(max_length):
+        if not going:
+            break
+        target = torch.tensor(
+            [[bos, *text] for text in texts], dtype=torch.int64, device=source.device
+        )
+        scores = model.decode(target, memory, lengths)
+        for place, word in enumerate(scores[:, -1, :].max(dim=-1).indices.tolist()):
+            texts[place].append(word)
+            if word == eos:
+                going.discard(place)
+    answers = []
+    for text in texts:
+        answer = []
+        for word in text:
+            if word == eos:
+                break
+            answer.append(word)
+        answers.append(answer)
+    return answers
+''',
+        },
+    ),
+]

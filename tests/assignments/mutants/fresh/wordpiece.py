@@ -1062,3 +1062,600 @@ RIGHT_ANSWERS += [
         },
     ),
 ]
+
+# Another reader's list.
+
+MUTANTS += [
+    # first-pieces
+    Fresh(
+        "first_pieces_cached",
+        "the function is cached, so that each call hands out the same list: who changes one list changes all later answers",
+        "state",
+        "scores-first-pieces",
+        {
+            "first-pieces": (
+                'def first_pieces(word, mark="##"):',
+                'import functools\n\n\n@functools.cache\ndef first_pieces(word, mark="##"):',
+            )
+        },
+    ),
+    Fresh(
+        "first_pieces_last_apart",
+        "first, middle and last character are written apart: a word of one character gives two pieces",
+        "cut-off",
+        "scores-first-pieces",
+        {
+            "first-pieces": (
+                "return [word[0], *(mark + character for character in word[1:])]",
+                "return [word[0], *(mark + character for character in word[1:-1]), mark + word[-1]]",
+            )
+        },
+    ),
+    # count
+    Fresh(
+        "count_pair_once_per_word",
+        "a pair that stands twice in one word is counted once for each time the word occurs",
+        "legal input",
+        "scores-counts",
+        {
+            "count": (
+                "in itertools.pairwise(pieces):",
+                "in set(itertools.pairwise(pieces)):",
+            )
+        },
+    ),
+    Fresh(
+        "count_skips_words_of_one_piece",
+        "words that are one piece have no pairs and are skipped, and so their piece is not counted either",
+        "cut-off",
+        "scores-counts",
+        {
+            "count": (
+                "if counts[word] < least:",
+                "if counts[word] < least or len(pieces) < 2:",
+            )
+        },
+    ),
+    Fresh(
+        "count_drops_rare_words_from_counts",
+        "the words that are too rare are taken out of the caller's table",
+        "state",
+        "scores-counts",
+        {
+            "count": (
+                "            continue\n",
+                "            counts.pop(word)\n            continue\n",
+            )
+        },
+    ),
+    # score
+    Fresh(
+        "score_limit_denominator",
+        "the score is divided as floats and made a fraction by limit_denominator(), which rounds where the product of the frequencies is above a million",
+        "numerics",
+        "scores-values",
+        {
+            "score": (
+                "Fraction(count - discount, piece_counts[left] * piece_counts[right])",
+                "Fraction((count - discount) / (piece_counts[left] * piece_counts[right])).limit_denominator()",
+            )
+        },
+    ),
+    Fresh(
+        "score_discounts_callers_counts",
+        "the discount is taken from the entries of the table of pairs that is passed in",
+        "state",
+        "scores-values",
+        {
+            "score": (
+                "    return {\n        (left, right): Fraction(count - discount, ",
+                "    for pair in pair_counts:\n        pair_counts[pair] -= discount\n"
+                "    return {\n        (left, right): Fraction(count, ",
+            )
+        },
+    ),
+    Fresh(
+        "score_negative_discount_ignored",
+        "a discount below 0 is taken for 0, although it may be any int",
+        "cut-off",
+        "scores-values",
+        {
+            "score": (
+                "Fraction(count - discount, ",
+                "Fraction(count - max(discount, 0), ",
+            )
+        },
+    ),
+    # best
+    Fresh(
+        "best_compares_floats",
+        "the scores are compared as floats: fractions that differ by less than a float can show are taken for equal",
+        "numerics",
+        "merge-best",
+        {"best": ("(-scores[pair], ", "(-float(scores[pair]), ")},
+    ),
+    Fresh(
+        "best_orders_by_str_of_pair",
+        "ties are ordered by str(pair), quotes and comma included, not as Python compares pairs: (a, ##x) comes behind (a!, ##x)",
+        "legal input",
+        "merge-best",
+        {"best": ("-pair_counts[pair], pair))", "-pair_counts[pair], str(pair)))")},
+    ),
+    Fresh(
+        "best_starts_from_score_zero",
+        "the search begins with a score of 0, so that no pair is found if all scores are below 0",
+        "cut-off",
+        "merge-best",
+        {
+            "best": (
+                "    return min(scores, key=lambda pair: (-scores[pair], -pair_counts[pair], pair))",
+                "    best, rank = None, (0, 0)\n"
+                "    for pair in sorted(scores):\n"
+                "        if (scores[pair], pair_counts[pair]) > rank:\n"
+                "            best, rank = pair, (scores[pair], pair_counts[pair])\n"
+                "    return best",
+            )
+        },
+    ),
+    Fresh(
+        "best_of_all_counted_pairs",
+        "the choice is among the pairs of pair_counts, those without a score at 0: such a pair beats scores below 0",
+        "legal input",
+        "merge-best",
+        {
+            "best": (
+                "min(scores, key=lambda pair: (-scores[pair], ",
+                "min(pair_counts, key=lambda pair: (-scores.get(pair, 0), ",
+            )
+        },
+    ),
+    # merge
+    Fresh(
+        "join_drops_two_marks",
+        "BERT's ## is dropped beside the mark that is passed in: of a right piece #### or, with mark #, ##x too much is gone",
+        "hard-wired",
+        "merge-pair",
+        {
+            "merge": (
+                "right.removeprefix(mark)",
+                'right.removeprefix("##").removeprefix(mark)',
+            )
+        },
+    ),
+    Fresh(
+        "merge_same_list_if_nothing_to_merge",
+        "a word without the left piece is handed back itself, not as a new list",
+        "state",
+        "merge-pair",
+        {
+            "merge": (
+                "    merged, place = [], 0\n",
+                "    if pair[0] not in pieces:\n        return pieces\n    merged, place = [], 0\n",
+            )
+        },
+    ),
+    Fresh(
+        "merge_by_regular_expression",
+        "the pair is looked for by a regular expression without re.escape: signs such as . and + in pieces match something else",
+        "legal input",
+        "merge-pair",
+        {
+            "merge": (
+                "    merged, place = [], 0\n"
+                "    while place < len(pieces):\n"
+                "        if tuple(pieces[place : place + 2]) == pair:\n"
+                "            merged.append(join(*pair, mark))\n"
+                "            place += 2\n"
+                "        else:\n"
+                "            merged.append(pieces[place])\n"
+                "            place += 1\n"
+                "    return merged\n",
+                "    import re\n\n"
+                '    both = rf"(?<!\\S){pair[0]} {pair[1]}(?!\\S)"\n'
+                '    return re.sub(both, join(*pair, mark), " ".join(pieces)).split(" ")\n',
+            )
+        },
+    ),
+    Fresh(
+        "merge_whatever_makes_the_same_piece",
+        "two neighbours are merged if they make the same piece as the pair, even if they are cut elsewhere: (##an, ##a) for (##a, ##na)",
+        "legal input",
+        "merge-pair",
+        {
+            "merge": (
+                "if tuple(pieces[place : place + 2]) == pair:",
+                "if place + 1 < len(pieces) and join(*pieces[place : place + 2], mark) == join(*pair, mark):",
+            )
+        },
+    ),
+    # train
+    Fresh(
+        "train_counts_merges_not_entries",
+        "the loop runs once for each free entry: a merge whose piece is there already (say, as a special token) costs an entry, and the vocabulary stays too small",
+        "cut-off",
+        "train-rules",
+        {
+            "train": (
+                "    while len(vocab) < vocab_size:",
+                "    for _ in range(vocab_size - len(vocab)):",
+            )
+        },
+    ),
+    Fresh(
+        "train_piece_that_is_a_special",
+        "a new piece is looked up among the pieces only: one that is a special token as well stands twice in the vocabulary",
+        "legal input",
+        "train-rules",
+        {
+            "train": (
+                "if join(*pair) not in vocab:",
+                "if join(*pair) not in vocab[len(specials) :]:",
+            )
+        },
+    ),
+    Fresh(
+        "train_room_with_duplicates",
+        "the room for special tokens and first pieces is checked with those counted twice that are both",
+        "cut-off",
+        "train-rules",
+        {
+            "train": (
+                "    vocab = list(dict.fromkeys(vocab))  # a special token may be a first piece, too\n"
+                "    if len(vocab) > vocab_size:",
+                "    needed = len(vocab)\n"
+                "    vocab = list(dict.fromkeys(vocab))  # a special token may be a first piece, too\n"
+                "    if needed > vocab_size:",
+            )
+        },
+    ),
+    Fresh(
+        "train_stops_at_score_zero",
+        "pairs whose score is not above 0 are never merged, although pairs are left and the vocabulary has room",
+        "cut-off",
+        "train-rules",
+        {
+            "train": (
+                "if pair_counts[p] >= min_frequency}",
+                "if pair_counts[p] >= min_frequency and scores[p] > 0}",
+            )
+        },
+    ),
+    Fresh(
+        "train_first_pieces_min_frequency",
+        "first pieces that occur fewer than min_frequency times are left out, although that rule is for pairs",
+        "legal input",
+        "train-rules",
+        {
+            "train": (
+                "    vocab = [*specials, *sorted({piece for pieces in splits.values() for piece in pieces})]",
+                "    first_counts, _ = count_pieces(splits, counts)\n"
+                "    vocab = [*specials, *sorted(piece for piece, n in first_counts.items() if n >= min_frequency)]",
+            )
+        },
+    ),
+    # word
+    Fresh(
+        "word_in_vocab_before_length",
+        "a word that is a piece is returned before its length is looked at: one of more than max_length characters is not [UNK]",
+        "cut-off",
+        "encode-word-unknown",
+        {
+            "word": (
+                "    if len(word) > max_length:",
+                "    if word in vocab:\n        return [word]\n    if len(word) > max_length:",
+            )
+        },
+    ),
+    Fresh(
+        "word_pieces_of_20_at_most",
+        "no piece of more than 20 characters is tried, because BERT has none",
+        "hard-wired",
+        "encode-word-longest",
+        {
+            "word": (
+                "range(len(word), start, -1)",
+                "range(min(len(word), start + 20), start, -1)",
+            )
+        },
+    ),
+    # text
+    Fresh(
+        "text_stripped",
+        "the text is stripped before it is cut, so that all places are too small in a text that begins with spaces",
+        "legal input",
+        "offsets-spans",
+        {"text": ("split_words(text)", "split_words(text.strip())")},
+    ),
+    Fresh(
+        "text_lowered_first",
+        "the text is made lower-case before it is cut: the Turkish capital I with a dot becomes two characters, and all later places are one too great",
+        "legal input",
+        "offsets-unicode",
+        {"text": ("split_words(text)", "split_words(text.lower())")},
+    ),
+    Fresh(
+        "text_words_remembered",
+        "the pieces of words are remembered from call to call by the id of the vocabulary: one that has grown since gives the old pieces",
+        "state",
+        "offsets-spans",
+        {
+            "text": (
+                "    encoded = []\n"
+                "    for word, spans in split_words(text):\n"
+                "        place = 0\n"
+                "        for piece in encode_word(word, vocab, max_length, mark):\n",
+                "    encoded = []\n"
+                '    known = encode.__dict__.setdefault("known", {})\n'
+                "    for word, spans in split_words(text):\n"
+                "        place = 0\n"
+                "        key = word, id(vocab), max_length, mark\n"
+                "        if key not in known:\n"
+                "            known[key] = encode_word(word, vocab, max_length, mark)\n"
+                "        for piece in known[key]:\n",
+            )
+        },
+    ),
+    # ids-to-text
+    Fresh(
+        "decode_stops_at_pad",
+        "reading stops at the first [PAD]: of ids that are padded on the left, or between two texts, the rest is lost",
+        "legal input",
+        "decode-text",
+        {
+            "ids-to-text": (
+                '        elif piece not in ("[PAD]",',
+                '        elif piece == "[PAD]":\n            break\n        elif piece not in ("[PAD]",',
+            )
+        },
+    ),
+    Fresh(
+        "decode_takes_ids_out",
+        "the ids are taken out of the caller's list one by one",
+        "state",
+        "decode-text",
+        {
+            "ids-to-text": (
+                "    for piece in (vocab[number] for number in ids):\n",
+                "    while ids:\n        piece = vocab[ids.pop(0)]\n",
+            )
+        },
+    ),
+    Fresh(
+        "decode_drops_all_in_brackets",
+        "every piece that begins with a bracket is left out but [UNK]: so are the piece [ and tokens such as [unused1]",
+        "hard-wired",
+        "decode-text",
+        {
+            "ids-to-text": (
+                'elif piece not in ("[PAD]", "[CLS]", "[SEP]", "[MASK]"):',
+                'elif piece == "[UNK]" or not piece.startswith("["):',
+            )
+        },
+    ),
+    # own-check
+    Fresh(
+        "check_takes_any_error",
+        "for a word that is too long any error is taken for the ValueError",
+        "legal input",
+        "check-refuses",
+        {"own-check": ("        except ValueError:", "        except Exception:")},
+    ),
+    Fresh(
+        "check_compares_list_with_itself",
+        "what the list was before the call is remembered under a second name, not copied: a list that is changed is compared with itself",
+        "state",
+        "check-refuses",
+        {
+            "own-check": (
+                "        pieces = text.split()\n"
+                "        assert implementation(pieces, room, overlap) == wanted, text\n"
+                '        assert pieces == text.split(), "the list is changed"',
+                "        pieces = before = text.split()\n"
+                "        assert implementation(pieces, room, overlap) == wanted, text\n"
+                '        assert pieces == before, "the list is changed"',
+            )
+        },
+    ),
+    Fresh(
+        "check_some_examples_by_chance",
+        "only ten of the examples, drawn at random, are tried: a wrong implementation that just one of them refuses often passes",
+        "chance",
+        "check-refuses",
+        {
+            "own-check": (
+                "    for text, room, overlap, wanted in examples:",
+                "    import random\n\n    for text, room, overlap, wanted in random.sample(examples, 10):",
+            )
+        },
+    ),
+]
+
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "filters_and_running_counts",
+        "training keeps the counts and mends them for the words that a merge changes; the best pair is found by three filters",
+        {
+            "first-pieces": """def first_pieces(word, mark="##"):
+    return [mark * (place > 0) + character for place, character in enumerate(word)]
+""",
+            "score": """def pair_scores(piece_counts, pair_counts, discount=0):
+    scores = {}
+    for pair in pair_counts:
+        score = Fraction(pair_counts[pair] - discount)
+        for piece in pair:
+            score /= piece_counts[piece]
+        scores[pair] = score
+    return scores
+""",
+            "best": """def best_pair(scores, pair_counts):
+    top = max(scores.values())
+    tied = [pair for pair in scores if scores[pair] == top]
+    most = max(pair_counts[pair] for pair in tied)
+    return min(pair for pair in tied if pair_counts[pair] == most)
+""",
+            "merge": """def join(left, right, mark="##"):
+    return left + right[len(mark) :]
+
+
+def merge_pair(pieces, pair, mark="##"):
+    rest, merged = list(reversed(pieces)), []
+    while rest:
+        piece = rest.pop()
+        if rest and (piece, rest[-1]) == tuple(pair):
+            piece = join(piece, rest.pop(), mark)
+        merged.append(piece)
+    return merged
+""",
+            "train": """def train(counts, vocab_size, specials=SPECIALS, min_frequency=1, score=pair_scores):
+    splits = {word: first_pieces(word) for word in counts}
+    vocab = []
+    for piece in itertools.chain(specials, sorted(set(itertools.chain.from_iterable(splits.values())))):
+        if piece not in vocab:
+            vocab.append(piece)
+    if vocab_size < len(vocab):
+        raise ValueError(f"{vocab_size} entries have no room for {len(vocab)} special tokens and first pieces")
+    piece_counts, pair_counts, merges = Counter(), Counter(), []
+
+    def book(word, sign):
+        pieces, times = splits[word], sign * counts[word]
+        for piece in pieces:
+            piece_counts[piece] += times
+        for pair in zip(pieces, pieces[1:]):
+            pair_counts[pair] += times
+
+    for word in splits:
+        book(word, 1)
+    while len(vocab) < vocab_size:
+        now_pieces, now_pairs = +piece_counts, +pair_counts
+        if not now_pairs:
+            break
+        scores = score(now_pieces, now_pairs)
+        pairs = {pair: value for pair, value in scores.items() if pair_counts[pair] >= min_frequency}
+        if not pairs:
+            break
+        pair = best_pair(pairs, +pair_counts)
+        merges.append(pair)
+        for word, pieces in splits.items():
+            if pair in zip(pieces, pieces[1:]):
+                book(word, -1)
+                splits[word] = merge_pair(pieces, pair)
+                book(word, 1)
+        new = join(*pair)
+        if new not in vocab:
+            vocab.append(new)
+    return vocab, merges
+""",
+        },
+    ),
+    RightAnswer(
+        "all_ends_and_cuts",
+        "a word is cut at the greatest of all ends that fit; a text gets its places from running sums of the lengths; ids are read word by word",
+        {
+            "count": """def count_pieces(splits, counts, least=1):
+    kept = [word for word in splits if counts[word] >= least]
+    piece_counts, pair_counts = {}, {}
+    for word in kept:
+        pieces = splits[word]
+        for place, piece in enumerate(pieces):
+            piece_counts[piece] = piece_counts.get(piece, 0) + counts[word]
+            if place:
+                pair = (pieces[place - 1], piece)
+                pair_counts[pair] = pair_counts.get(pair, 0) + counts[word]
+    return piece_counts, pair_counts
+""",
+            "word": """def encode_word(word, vocab, max_length=100, mark="##"):
+    unknown = ["[UNK]"]
+    if len(word) > max_length:
+        return unknown
+    pieces, rest, before = [], word, ""
+    while rest:
+        fits = [end for end in range(1, len(rest) + 1) if before + rest[:end] in vocab]
+        if not fits:
+            return unknown
+        pieces.append(before + rest[: fits[-1]])
+        rest, before = rest[fits[-1] :], mark
+    return pieces
+""",
+            "text": """def encode(text, vocab, max_length=100, mark="##"):
+    encoded = []
+    for word, spans in split_words(text):
+        pieces = encode_word(word, vocab, max_length, mark)
+        if pieces == ["[UNK]"]:
+            cuts = [0, len(word)]
+        else:  # all pieces but the first have the mark
+            lengths = (len(piece) - (len(mark) if place else 0) for place, piece in enumerate(pieces))
+            cuts = list(itertools.accumulate(lengths, initial=0))
+        for piece, first, behind in zip(pieces, cuts, cuts[1:]):
+            encoded.append((piece, spans[first][0], spans[behind - 1][1]))
+    return encoded
+""",
+            "ids-to-text": """def decode(ids, vocab):
+    silent = {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}
+    read = []
+    for number in ids:
+        piece = vocab[number]
+        if piece in silent:
+            continue
+        if read and piece[:2] == "##":
+            read[-1] += piece[2:]
+        else:
+            read.append(piece)
+    return " ".join(read)
+""",
+        },
+    ),
+    RightAnswer(
+        "check_against_a_slow_one",
+        "the check draws small texts at random and compares with windows found by trying all ends and starts",
+        {
+            "own-check": '''def check_windows(implementation):
+    """Raise an error if an implementation of `windows` is wrong; return nothing if it is right."""
+    import random
+
+    def wanted_windows(pieces, room, overlap):
+        starts = [n for n, piece in enumerate(pieces) if n == 0 or not piece.startswith("##")]
+        edges = [*starts, len(pieces)] if pieces else []
+        if any(b - a > room for a, b in zip(edges, edges[1:])):
+            return ValueError
+        found, start = [], 0
+        while pieces:
+            end = max(edge for edge in edges if start < edge <= start + room)
+            found.append((start, end))
+            if end == len(pieces):
+                break
+            following = edges[edges.index(end) + 1]
+            start = min(s for s in edges if start < s <= end and end - s <= overlap and following - s <= room)
+        return found
+
+    def compare(pieces, room, overlap):
+        given, wanted = list(pieces), wanted_windows(pieces, room, overlap)
+        try:
+            got = implementation(given, room, overlap)
+        except ValueError:
+            got = ValueError
+        assert got == wanted, (pieces, room, overlap)
+        assert given == pieces, "the list is changed"
+
+    # calls: 1 + 2 + 12 + 150 = 165
+    compare([], 1, 0)
+    compare(["a"] * 400, 3, 2)
+    compare(["a", "##b"] * 300, 5, 2)
+    for text in ("a ##b", "##a ##b c", "c a ##b", "a b ##c ##d e", "## ## a", "a b c ##d ##e ##f"):
+        compare(text.split(), 1, 0)
+        compare(text.split(), 2, 1)
+    draw = random.Random(11)
+    signs = ["a", "a", "b", "#", "x##", "#z", "c"]
+    for turn in range(150):
+        pieces = []
+        longest = draw.choice((1, 2, 3, 4))
+        for _ in range(draw.randint(1, 9)):
+            length = draw.randint(1, longest)
+            pieces += [draw.choice(signs), *draw.choices(["##", "##a", "###", "##b"], k=length - 1)]
+        if turn % 4 == 0:
+            pieces[0] = "##x"
+        room = max(1, longest + draw.choice((0, 0, 1, 1, 2, 3, 5, -1 if turn % 8 == 1 else 0)))
+        compare(pieces, room, draw.choice((0, room - 1, draw.randrange(room), draw.randrange(room))))
+'''
+        },
+    ),
+]
