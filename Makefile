@@ -51,7 +51,7 @@ test: programs lint site ## Check everything, the grader in part; ends with pyte
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  -m "not records" $(PYTEST_ARGS)
 
-# What takes long, in full; `make test` takes a representative of each kind (tests/whole.py), which is not repeated here.
+# What takes long. `make test` takes a representative of each kind (tests/whole.py), which is not repeated here.
 # `COURSE_TESTS=whole make test` is both in one, and `COURSE_TESTS=every make test` takes every known answer, too.
 test-grading: programs site ## Check in full: every attack, many answers and probes, a large class, stock nbgrader, every page, the GPU's steps
 	COURSE_TESTS=rest OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \

@@ -130,8 +130,10 @@ def additive_cases(draw: Draw, seen: bool = False) -> Iterator[Case]:
         shapes = [(B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,)]
         shapes += [(B, T, S), (H,)] * seen
         made = [draw.normal(*shape, dtype=dtype, scale=scale) for shape in shapes]
-        return Case(kind, tuple(made))
+        return Case(kind, tuple(made), gradients=dtype not in HALVES)
 
+    for dtype in HALVES:
+        yield case(f"sizes that all differ, in {str(dtype)[6:]}", draw.sizes(6), dtype, 0.3)
     for dtype, name in ((DOUBLE, "float64"), (SINGLE, "float32")):
         for _ in range(4):
             yield case(f"sizes that all differ, in {name}", draw.sizes(6), dtype)
@@ -267,6 +269,11 @@ def statistics_cases(draw: Draw) -> Iterator[Case]:
                 given = draw.normal(*form, dtype=dtype, scale=scale), draw.mask(*shape)
                 kind = f"a mask of {len(shape)} dimensions in {str(dtype)[6:]}"
                 yield Case(kind, given, gradients=False, tolerance=tolerance)
+        for bad in (math.inf, -math.inf, math.nan):
+            scores, mask = draw.normal(5, 11, dtype=dtype), draw.mask(5, 11, share=0.5)
+            kind = "scores that are no finite numbers where they are masked"
+            given = scores.masked_fill(~mask, bad), mask
+            yield Case(kind, given, gradients=False, tolerance=tolerance)
 
 
 Comparison(
@@ -401,6 +408,9 @@ def align_cases(draw: Draw) -> Iterator[Case]:
         yield Case("float32", (table.float(), s, t), hint=hint, gradients=False)
         close = 1 / S + 1e-12 * table
         yield Case("weights that nearly tie, in float64", (close, S, T), gradients=False)
+        different = [[n / 64 for n in draw.sample(range(64), S)] for _ in range(T)]
+        halves = torch.tensor(different, dtype=HALVES[0], device=draw.device)
+        yield Case("bfloat16", (halves, S, T), gradients=False)
         few = table * 1e-3
         yield Case("rows of little weight", (few, s, t), gradients=False)
         yield Case("weights of a model in training", (table.clone(), s, t))

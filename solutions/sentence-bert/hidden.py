@@ -288,6 +288,17 @@ def cosine_cases(draw: Draw) -> Iterator[Case]:
             one = case(f"vectors of {words}", *draw.sizes(2))
             one.args[1][:] = factor * one.args[0]
             yield one
+    one = case("pairs whose cosine is their score", 3, 3)
+    for given, rows in zip(
+        one.args,
+        (
+            [[2.0, 0, 0], [0, 3, 0], [0, 0, 5]],
+            [[0, 1.0, 0], [0, 5, 0], [0, 0, -7]],
+            [0.0, 1, -1],
+        ),
+    ):
+        given[:] = torch.tensor(rows)
+    yield one
     yield case("many pairs", 300, 3)
     for slack in (0.05, 0.3, 0.9, 3.0):
         for dtype, name in FLOATS:
@@ -357,13 +368,18 @@ def triplet_cases(draw: Draw) -> Iterator[Case]:
 
 
 def slopes(triplet_loss, anchor, positive, negative, margin, other):
-    """The loss, and its gradient for the vectors that do not equal the anchor."""
-    with torch.enable_grad():
-        vectors = (anchor, positive, negative)
+    """The loss, and its gradient for the vectors that do not equal the anchor. With swap
+    and all three equal, it has to be a number."""
+
+    def taken(vectors, *swap):
         leaves = [vector.detach().clone().requires_grad_() for vector in vectors]
-        loss = triplet_loss(*leaves, margin)
-        found = torch.autograd.grad(loss, leaves, allow_unused=True)
-    if any(slope is not None and not slope.isfinite().all() for slope in found):
+        loss = triplet_loss(*leaves, margin, *swap)
+        return loss, torch.autograd.grad(loss, leaves, allow_unused=True)
+
+    with torch.enable_grad():
+        loss, found = taken((anchor, positive, negative))
+        _, equal = taken((anchor, anchor, anchor), True)
+    if any(slope is not None and not slope.isfinite().all() for slope in (*found, *equal)):
         raise Misuse(NO_SLOPE)
     return loss, torch.zeros_like(anchor) if found[other] is None else found[other]
 
@@ -424,6 +440,11 @@ def batch_cases(draw: Draw) -> Iterator[Case]:
         one = case("documents that equal each other", 4, 7, 5, 0.3)
         one.args[1][2], one.args[1][5] = one.args[1][1], one.args[1][0]
         yield one
+        one = case("a query that lies opposite to all documents", 5, 7, 6, 0.01, SINGLE)
+        one.args[1][:] = 1 + 0.1 * one.args[1]
+        one.args[0][:] = 1 + 0.1 * one.args[0]
+        one.args[0][2] *= -1
+        yield one
         one = case("queries that equal their documents", 5, 7, 6, 0.01)
         one.args[1][:5], one.tolerance = one.args[0], 1e-4  # it is nearly 0
         yield one
@@ -435,18 +456,20 @@ Comparison("in_batch_loss", batch_cases, (in_batch_loss,), ("the loss",))
 
 
 class Bag(torch.nn.Module):
-    """Adds up what a table has for the tokens, the later the less; twice in training."""
+    """Adds up what a table has for the tokens, the later the less; twice in training, and
+    then a part is dropped. It computes in float64, whatever its table is in."""
 
     def __init__(self, table) -> None:
         super().__init__()
         self.table = torch.nn.Parameter(table.clone())
+        self.drop = torch.nn.Dropout()
         self.frozen = torch.nn.Parameter(table[:1].clone(), requires_grad=False)
         self.batches = []
 
     def forward(self, input_ids, attention_mask):
         self.batches.append(len(input_ids))
         places = torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device)
-        states = self.table[input_ids] / places[:, None]
+        states = self.drop(self.table[input_ids].double()) / places[:, None]
         states = states.masked_fill(~attention_mask[:, :, None], 0.0)
         return states.sum(1) * (2 if self.training else 1)
 
@@ -454,7 +477,8 @@ class Bag(torch.nn.Module):
 def encode(model, sentences, batch_size):
     rows = []
     for sentence in sentences:
-        states = [model.table[token] / place for place, token in enumerate(sentence, 1)]
+        pairs = enumerate(sentence, 1)
+        states = [model.table[token].double() / place for place, token in pairs]
         rows.append(sum(states).detach())
     return torch.stack(rows)
 

@@ -295,6 +295,10 @@ def multi_head_cases(draw: Draw) -> Iterator[Case]:
         yield case(f"self-attention in {name}", draw.sample(SMALL, 5), 1, dtype)
     for scale, words in ((1e-6, "small numbers"), (30.0, "large numbers")):
         yield case(words, draw.sample(SMALL, 5), scale=scale)
+    for dtype in HALVES:
+        sizes, kind = draw.sample(SMALL, 5), f"heads that do not work, in {str(dtype)[6:]}"
+        active = draw.mask(sizes[3], share=0.5)
+        yield case(kind, sizes, 1, dtype, 0.3, hint="", active=active)
     yield case("mask None", draw.sample(SMALL, 5), mask=(None,))
     sizes = draw.sample(SMALL, 5)
     none = torch.zeros(sizes[3], device=draw.device) > 0
@@ -805,6 +809,7 @@ def word_cases(draw: Draw) -> Iterator[Case]:
         yield case("scores that nearly tie", 9, far=5.0, scale=1e-4, end=0.0)
         about = {"far": 5.0, "scale": 1e-9, "end": 0.0, "dtype": DOUBLE}
         yield case("scores that nearly tie, in float64", 9, **about)
+        yield case("tiny scores", 9, scale=1e-9, end=0.0)
     repeated = dict.fromkeys(range(14), "other")
     yield case("one word that comes again and again", 25, at=repeated)
     hint = "eos counts as one of the max_length words."

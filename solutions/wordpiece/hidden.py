@@ -139,6 +139,7 @@ def score_cases(draw: Draw) -> Iterator[Case]:
                 pieces |= {piece: draw.randint(scale, 9 * scale) for piece in split}
             yield Case(kind, (pieces, pairs))
             yield Case(f"a discount and {kind}", (pieces, pairs, draw.randint(1, scale)))
+            yield Case(f"a discount below 0 and {kind}", (pieces, pairs, -scale))
     yield Case("a piece that is its own neighbour", ({"##a": 5}, {("##a", "##a"): 3}))
     yield Case("a score of 1", ({"a": 1, "##b": 1}, {("a", "##b"): 1}))
     yield Case("no pairs", ({"a": 3, "b": 2}, {}))
@@ -446,6 +447,8 @@ def unknown_cases(draw: Draw) -> Iterator[Case]:
     for limit in (3, 7, 8):
         known = "hugs" * 2, {"hugs", "##hugs"}
         yield Case("few pieces of many characters", known, {"max_length": limit}, LENGTH)
+        known = "hugs" * 2, {"hugs" * 2}
+        yield Case("a word that is one piece", known, {"max_length": limit}, LENGTH)
     for kind, limit in length_limits(1, 60, 300):
         for length in (1, 2, 59, 60, 61, 99, 100, 101, 250, 300, 301):
             args = ("é東" * length)[:length], {"é", "##é", "東", "##東"}
