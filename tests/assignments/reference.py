@@ -30,10 +30,14 @@ def answers(name: str, *cells: str) -> dict[str, Any]:
 
 def recipe() -> ModuleType:
     """The script that made the shipped weights; importing it trains nothing."""
-    path = SOLUTIONS / "fine-tuning" / "make_checkpoint.py"
-    spec = importlib.util.spec_from_file_location("make_checkpoint", path)
+    return module(SOLUTIONS / "fine-tuning" / "make_checkpoint.py")
+
+
+def module(path: Path) -> ModuleType:
+    """A file's module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made

@@ -1,7 +1,6 @@
 """A file that an assignment ships: it reaches the student whole, and changing it gains
 nothing."""
 
-import importlib.util
 import json
 import re
 import shutil
@@ -15,6 +14,7 @@ from expect import refusal
 from known_answers import known_answers, run_known
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
+from reference import module
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from stock import compare_only
@@ -66,12 +66,7 @@ def loader(source, tmp_path_factory):
     path.write_text(
         f'import torch\n\ndevice = "cpu"\n{cell.source}\n', encoding="utf-8"
     )
-    spec = importlib.util.spec_from_file_location("loader", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module(path)
 
 
 def with_answers(released: NotebookNode, source: NotebookNode) -> NotebookNode:

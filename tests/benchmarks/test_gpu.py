@@ -43,7 +43,7 @@ def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 #: Made again in vain, and in `make test` the only ones.
 REPRESENTATIVES = ("attention",)
-#: What these call other tests call, too, and take as long.
+#: Left to the workflow: what these steps measure other tests call, too.
 ELSEWHERE = {"tests", "answers", "grading", "ladder", "pages"}
 
 

@@ -6,7 +6,7 @@ import torch
 import typer.testing
 from cases import for_each
 from torch import nn
-from whole import WHOLE
+from whole import EVERY, WHOLE
 
 from course_lab import configurations, probes, records
 from course_lab.ch01_seq2seq import seq2seq
@@ -26,12 +26,13 @@ RECORDED = [
 
 def of_all_code() -> list[tuple[str, str]]:
     """Each variant of each study once, and one of each record: records of one study run
-    the same code. In `make test` the first of each study."""
+    the same code. In `make test` the first of each study, in the workflow all."""
     chosen, seen = [], set()
     for name in RECORDED:
         study = name.partition("-")[0]
         for variant in dict.fromkeys(run["variant"] for run in records.load(name).runs):
-            if not ({name, (study, variant)} if WHOLE else {study}) <= seen:
+            new = {name, (study, variant)} if WHOLE else {study}
+            if EVERY or not new <= seen:
                 chosen.append((name, variant))
             seen |= {study, name, (study, variant)}
     return chosen

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from nbgrader.tests.apps import conftest as upstream_fixtures
 from nbgrader.tests.apps import test_nbgrader_autograde as upstream
-from whole import some, whole_only
+from whole import WHOLE, some, whole_only
 
 from course_tools.grading.nbgrader.stock_nbgrader import bring_back
 
@@ -64,10 +64,9 @@ class TestNbGraderAutograde(upstream.TestNbGraderAutograde):
     """Upstream's class, found and run from here."""
 
 
-for name in (names := [n for n in dir(TestNbGraderAutograde) if n[:5] == "test_"]):
-    if name not in CHOSEN | {*some(*names)}:
-        setattr(TestNbGraderAutograde, name, None)
-for name in SKIPPED_UPSTREAM:
+UPSTREAM = [name for name in dir(TestNbGraderAutograde) if name.startswith("test_")]
+KEPT = CHOSEN | {*some(*UPSTREAM)} if WHOLE else CHOSEN
+for name in {*UPSTREAM} - KEPT | {*SKIPPED_UPSTREAM}:
     setattr(TestNbGraderAutograde, name, None)
 
 

@@ -92,8 +92,8 @@ def test_wrong_and_right_answers_get_the_marks_and_the_words_of_one_process(
 ):
     """In this order: the reference, then in both processes what differs from it and all
     that follows. Of each test cell one mistake, in turn one that a visible test catches
-    and one that a hidden test does, those of which words are stated, and every fourth
-    right answer."""
+    and one that a hidden test does, those of which words are stated, and of the
+    right answers that run every fourth."""
     known, stated = run_known(name), load_across(name, ROOT)
     mutants, right = known_answers(name)
     wrong, _ = representatives(mutants, right)
