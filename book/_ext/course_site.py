@@ -16,6 +16,8 @@ from typing import Any
 
 from docutils import nodes
 from myst_nb.core.variables import format_plain_text
+from pybtex.backends.plaintext import Backend as PlainText
+from pybtex.plugin import register_plugin
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -309,6 +311,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Pages are millions of small objects that stay. Python would look through them for
     # garbage every 700 new ones.
     gc.set_threshold(500_000, 20, 20)
+    # For each citation pybtex would read the metadata of all packages to find this one.
+    register_plugin("pybtex.backends", "plaintext", PlainText, force=True)
     app.add_config_value("course_fingerprint", "", "env", types=[str])
     app.add_role("assignment", AssignmentLinks())
     app.connect("config-inited", use_own_repository)

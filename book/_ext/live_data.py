@@ -14,6 +14,8 @@ as `text`, `second`, `layer` or `word1`.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,15 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 PAGE = "bert-live"
+WRITE = (
+    "import sys, pathlib, course_tools.site.live as live;"
+    " live.write_live(pathlib.Path(sys.argv[1]) / live.FOLDER)"
+)
 PARTS = ("predict", "attention", "matrix", "layer", "compare", "word", "sentences")
 GIVEN = ("model", "text", "second", "token", "layer", "head", "step", "word1", "word2")
 WITHOUT_SCRIPT = "This part needs JavaScript. {doc}`bert-live` has a recorded example."
@@ -54,20 +62,24 @@ class Live(SphinxDirective):
         ]
 
 
-def write_live_data(app: Sphinx, exception: Exception | None) -> None:
-    """Write tokenizer and weights as scripts."""
-    if (
-        exception is not None
-        or app.builder.format != "html"
-        or PAGE not in app.env.found_docs
-    ):
-        return
-    from course_tools.site.live import FOLDER, write_live
+def begin_live_data(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
+    """Begin to write tokenizer and weights as scripts, while Sphinx reads the pages."""
+    if app.builder.format == "html" and PAGE in env.found_docs:
+        command = [sys.executable, "-c", WRITE, str(app.outdir)]
+        app.live_data = subprocess.Popen(command)  # type: ignore[attr-defined]
 
-    write_live(Path(app.outdir) / FOLDER)
+
+def end_live_data(app: Sphinx, exception: Exception | None) -> None:
+    """Wait until the scripts are written; a build that failed waits for nothing."""
+    if writing := getattr(app, "live_data", None):
+        if exception is not None:
+            writing.kill()
+        if writing.wait() != 0 and exception is None:
+            raise ExtensionError("the scripts of the page's models were not written")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("live", Live)
-    app.connect("build-finished", write_live_data)
+    app.connect("env-before-read-docs", begin_live_data)
+    app.connect("build-finished", end_live_data)
     return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

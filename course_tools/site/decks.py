@@ -22,10 +22,13 @@ What this module does not do: it writes no prose, and lays nothing out.
 """
 
 import copy
+import os
 import re
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from html import escape
+from itertools import repeat
 from pathlib import Path
 
 import yaml
@@ -256,25 +259,30 @@ def page_html(title: str, slides: list[str]) -> str:
     )
 
 
+def write_deck(source: Path, site: Path) -> Path:
+    """Write the deck of a chapter into the site, if it has changed."""
+    deck = site / FOLDER / f"{source.stem}.html"
+    code = [Path(__file__), Path(chapter_parts.__file__)]
+    made_from = [source, site / deck.name, *code]
+    newest = max(path.stat().st_mtime for path in made_from)
+    if not deck.is_file() or deck.stat().st_mtime < newest:
+        page = ChapterPage(site, source.stem)
+        write_whole(deck, deck_html(page, read_deck(source)))
+    return deck
+
+
 def write_decks(root: Path, site: Path) -> list[Path]:
-    """Write the deck of each chapter that has changed into the site, and a list of
-    all."""
-    made, entries = [], []
+    """Write the decks into the site, side by side, and a list of all."""
+    entries = []
     (site / FOLDER).mkdir(exist_ok=True)
     for name in ("decks.css", "decks.js"):
         shutil.copyfile(root / SOURCES / name, site / FOLDER / name)
-    code = [Path(__file__), Path(chapter_parts.__file__)]
-    for path in decks(root):
-        deck = site / FOLDER / f"{path.stem}.html"
-        sources = [path, site / deck.name, *code]
-        newest = max(source.stat().st_mtime for source in sources)
-        if not deck.is_file() or deck.stat().st_mtime < newest:
-            page = ChapterPage(site, path.stem)
-            write_whole(deck, deck_html(page, read_deck(path)))
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        made = list(pool.map(write_deck, decks(root), repeat(site)))
+    for deck in made:
         written = deck.read_text("utf-8")
         title = re.findall("<title>Slides: (.*)</title>", written)[0]
         takes = [int(one) for one in re.findall('data-minutes="([0-9]+)"', written)]
-        made.append(deck)
         entries.append(
             f'<li><a href="{deck.name}">{title}</a> ({len(takes)} slides,'
             f" {sum(takes)} min)</li>"

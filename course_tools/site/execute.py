@@ -77,8 +77,8 @@ def execute_pages(
 
         if todo:  # first: a page that reads the corpus waits until it is there
             todo.insert(0, program("pydocs", MAKE_CORPUS))
-        if cards:
-            todo.append(program("data cards", WRITE_CARDS))
+        if cards:  # before the short pages, or one core would wait for it
+            todo.insert(2, program("data cards", WRITE_CARDS))
     return _run(todo, PROCESSES)
 
 

@@ -251,10 +251,11 @@ def write_live(folder: Path) -> None:
 
 
 def sentences_of(data: str, split: str, count: int) -> list[str]:
-    """Return sentences of 5 to 40 words, from all over a split."""
+    """Return sentences of 5 to 40 words, from rows all over a split."""
+    rows = load(data)[split]
     every = [
         sentence
-        for row in load(data)[split]
+        for row in rows.select(range(0, len(rows), len(rows) // count or 1))
         for paragraph in row["paragraphs"]
         for sentence in split_sentences(paragraph)
         if 5 <= len(sentence.split()) <= 40

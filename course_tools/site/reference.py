@@ -94,6 +94,7 @@ def _shown(page: str) -> set[str]:
     return {f"{module.replace('/', '.')}.{name}" for module, name in included}
 
 
+@functools.cache
 def _imported(page: str) -> set[str]:
     """Return the names that a page's cells import from the library."""
     return {
