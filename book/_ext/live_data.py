@@ -17,7 +17,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes

@@ -28,12 +28,15 @@ from nbformat import NotebookNode
 from course_tools.site.cache import PageCache
 from course_tools.site.cost import processor_seconds
 from course_tools.site.key import files_read
+from course_tools.site.nest import Nest
 from course_tools.site.progress import Job, clock, median_cost, watch
 from course_tools.site.reads import COURSE_READS, START
 
 #: How many run at once: one a core, two at least, and not more than memory holds (a
 #: page says what it took).
 PROCESSES = max(2, min(4, os.cpu_count() or 1))
+#: From how many pages on they share a nest, whose imports take longer than a kernel's.
+FORKED_FROM = 4
 #: Seconds for which a page waits for its kernel or for a message of it: hours, since a
 #: machine may be busy or slow.
 PATIENCE = 4 * 3600
@@ -59,6 +62,7 @@ def execute_pages(
     root = cache.root
     expected = _expected(root)
     todo: list[tuple[Job, Work]] = []
+    nest = Nest() if sys.platform == "linux" and len(pages) >= FORKED_FROM else None
     for page in pages:
         if cache.changed(page) == []:
             continue
@@ -67,7 +71,7 @@ def execute_pages(
         steps = cache.folder.with_name(f".steps-{page.stem}")
         seconds = expected.get(page.stem, median_cost(expected))
         job = Job(page.stem, seconds, cells, steps)
-        todo.append((job, partial(_execute, page, notebook, cache, environment)))
+        todo.append((job, partial(_execute, page, notebook, cache, environment, nest)))
     todo.sort(key=lambda entry: -entry[0].expected)
     if "_generated/data/" in (root / "book" / "_toc.yml").read_text(encoding="utf-8"):
 
@@ -79,7 +83,11 @@ def execute_pages(
             todo.insert(0, program("pydocs", MAKE_CORPUS))
         if cards:  # before the short pages, or one core would wait for it
             todo.insert(2, program("data cards", WRITE_CARDS))
-    return _run(todo, PROCESSES)
+    try:
+        return _run(todo, PROCESSES)
+    finally:
+        if nest:
+            nest.close()
 
 
 def _run(todo: list[tuple[Job, Work]], at_once: int) -> list[str]:
@@ -140,6 +148,7 @@ def _execute(
     notebook: NotebookNode,
     cache: PageCache,
     environment: Mapping[str, str],
+    nest: Nest | None,
     job: Job,
 ) -> str | None:
     """Execute a page in its own kernel and keep it; return what went wrong."""
@@ -165,6 +174,8 @@ def _execute(
     client = _client(
         page, notebook, on_cell_start=note_start, on_cell_executed=note_end
     )
+    if nest:
+        client.km = nest.manager()
     state = cache.made_of(page)  # before: somebody may edit the library meanwhile
     files = {"COURSE_PROGRESS": str(steps), COURSE_READS: str(reads)}
     reads.unlink(missing_ok=True)

@@ -10,47 +10,29 @@ from course_tools.site.reference import reference_pages
 
 
 def write_generated_pages(root: Path) -> None:
-    """Write every generated page but the data cards afresh under `book/_generated`."""
-    generated = root / "book" / "_generated"
-    _replace(generated / "api", reference_pages(root))
-    _write_mutants_pages(generated / "mutants", root)
-    _write_ledgers(generated / "ledger", root)
-    _write_recorded_of_graders(generated / "grading")
-    _write_tables_of_teaching(generated / "teaching", root)
-
-
-def _write_mutants_pages(folder: Path, root: Path) -> None:
-    """Write what caught every assignment's known wrong answers, as recorded."""
+    """Write every generated page but the data cards afresh under `book/_generated`:
+    reference, fate of known wrong answers, ledgers, what graders did, plans."""
+    from course_tools.claims.pages import pages
     from course_tools.grading.assignments.mutants_page import mutants_page
     from course_tools.grading.assignments.release import assignments
-
-    _replace(
-        folder, {f"{name}.md": mutants_page(name, root) for name in assignments(root)}
-    )
-
-
-def _write_ledgers(folder: Path, root: Path) -> None:
-    """Write claims, coverage and deviations; the build fills live figures in."""
-    from course_tools.claims.pages import pages
-
-    _replace(folder, pages(root / "book"))
-
-
-def _write_recorded_of_graders(folder: Path) -> None:
-    """Write how fast graders were, what attacks got and how a term went, for
-    *Operating*."""
     from course_tools.site import graders_page as graders
-
-    pages = {"throughput": graders.throughput(), "red_team": graders.red_team()}
-    pages["semester"] = graders.semester()
-    _replace(folder, {f"{name}.inc.md": text for name, text in pages.items()})
-
-
-def _write_tables_of_teaching(folder: Path, root: Path) -> None:
-    """Write hours, points, plans and mistakes, for *Teaching with this book*."""
     from course_tools.site.teaching_page import teaching_tables
 
-    _replace(folder, teaching_tables(root))
+    made = {
+        "api": reference_pages(root),
+        "mutants": {
+            f"{name}.md": mutants_page(name, root) for name in assignments(root)
+        },
+        "ledger": pages(root / "book"),  # the build fills live figures in
+        "grading": {
+            "throughput.inc.md": graders.throughput(),
+            "red_team.inc.md": graders.red_team(),
+            "semester.inc.md": graders.semester(),
+        },
+        "teaching": teaching_tables(root),
+    }
+    for folder, texts in made.items():
+        _replace(root / "book" / "_generated" / folder, texts)
 
 
 def write_data_cards(root: Path) -> None:

@@ -17,6 +17,7 @@ from pages import TRIAL, lay_out_book
 from course_lab import records
 from course_lib.training.config import History, TrainingConfig
 from course_lib.training.console import progress
+from course_tools.site import execute
 from course_tools.site.build import SiteError, build
 from course_tools.site.cache import PageCache
 from course_tools.site.execute import COSTS, errors_of, execute_pages
@@ -51,9 +52,11 @@ def pages(root: Path) -> list[Path]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("forked_from", [1, 4])
 def test_a_page_that_fails_stops_no_other_and_every_failure_is_told_with_its_place(
-    book, capsys
+    book, capsys, monkeypatch, forked_from
 ):
+    monkeypatch.setattr(execute, "FORKED_FROM", forked_from)
     with pytest.raises(SiteError) as raised:
         build(book)
     first, *failures = sorted(str(raised.value).splitlines())
