@@ -5,6 +5,7 @@ child becomes that kernel, and imports what it knows of the course itself. macOS
 Windows cannot fork safely, so kernels begin there as everywhere else.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -58,13 +59,17 @@ class Nest:
             self._process.communicate()
 
 
-class _Kernel(psutil.Process):
+class Kernel(psutil.Process):
     """A kernel, as Jupyter knows its own children."""
 
     stdin = stdout = stderr = None
 
     def poll(self) -> int | None:
         return None if self.is_running() else 0
+
+    def send_signal(self, sig: int) -> None:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself
+            super().send_signal(sig)
 
 
 class _Provisioner(LocalProvisioner):
@@ -74,7 +79,7 @@ class _Provisioner(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **settings: Any) -> Any:
         self.pid = self.nest.start(cmd, str(settings["cwd"]), settings["env"])
-        self.process, self.pgid = _Kernel(self.pid), self.pid
+        self.process, self.pgid = Kernel(self.pid), self.pid
         return self.connection_info
 
 

@@ -17,7 +17,7 @@ from pages import TRIAL, lay_out_book
 from course_lab import records
 from course_lib.training.config import History, TrainingConfig
 from course_lib.training.console import progress
-from course_tools.site import execute
+from course_tools.site import execute, nest
 from course_tools.site.build import SiteError, build
 from course_tools.site.cache import PageCache
 from course_tools.site.execute import COSTS, errors_of, execute_pages
@@ -146,6 +146,14 @@ def test_ctrl_c_ends_every_process_at_once(book):
     assert words.strip().endswith(b"KeyboardInterrupt")
     _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
+
+
+def test_a_forked_kernel_that_has_ended_by_itself_takes_a_signal_without_complaint():
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    kernel = nest.Kernel(ended.pid)
+    ended.wait()
+    kernel.send_signal(signal.SIGTERM)
+    assert kernel.poll() == 0
 
 
 def test_what_is_left_is_estimated_from_how_this_machine_has_done(monkeypatch):
