@@ -20,7 +20,7 @@ from plain_class import (
 )
 from test_attacks import ALL_ATTACKS, QUICK
 from walled import need_a_sandbox
-from whole import WHOLE
+from whole import EVERY, WHOLE
 
 from course_tools.grading.run.plain_course import load_notebook
 from course_tools.grading.run.split import kept
@@ -28,6 +28,9 @@ from course_tools.grading.run.split import kept
 pytestmark = pytest.mark.slow
 
 SETS = ("ps1", "ps2")  # problem sets
+#: Who hands in: all forty in the workflow's jobs, else half and whom tests need.
+NAMED = {"some", "lacks_words", "lacks_the_first"}
+STUDENTS = [*WORKS] if EVERY else sorted({*[*WORKS][::2], *NAMED})
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +41,8 @@ def both(tmp_path_factory):
     need_a_sandbox()
     folder = tmp_path_factory.mktemp("plain")
     stock = open_course(folder / "stock")
-    for student, work in WORKS.items():
-        hand_in(stock, student, work)
+    for student in STUDENTS:
+        hand_in(stock, student, WORKS[student])
     ours = PlainClassroom(shutil.copytree(stock.root, folder / "ours"))
     for assignment in SETS:
         stock.run(f"nbgrader autograde {assignment} --create")
@@ -51,7 +54,8 @@ def both(tmp_path_factory):
 def test_honest_work_gets_the_marks_of_stock_nbgrader(both, assignment):
     stock, ours = (recorded(one, assignment) for one in both)
     assert stock == ours
-    assert len(stock) == 20
+    mine = [name for name in STUDENTS if WORKS[name].assignment == assignment]
+    assert sorted(stock) == sorted(mine)
     assert len({of["score"] for of in stock.values()}) > 2
 
 

@@ -121,21 +121,12 @@ def test_ctrl_c_ends_every_process_at_once(book):
         )
         (book / "book" / f"{name}.md").write_text(cell(code))
     program = (
-        "import pathlib, sys; from course_tools.site.build import build;"
+        "import pathlib, signal, sys; from course_tools.site.build import build;"
+        " signal.signal(signal.SIGINT, signal.default_int_handler);"
         " build(pathlib.Path(sys.argv[1]))"
     )
-    child = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            (
-                "import signal; signal.signal(signal.SIGINT,"
-                f" signal.default_int_handler); {program}"
-            ),
-            book,
-        ],
-        stderr=subprocess.PIPE,
-    )
+    command = [sys.executable, "-c", program, book]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE)
     family = []
     while not (started.is_file() and len(started.read_text()) >= 2) or len(family) < 4:
         assert child.poll() is None, child.stderr.read()
