@@ -10,6 +10,7 @@ Dimension letters::
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import torch
@@ -35,11 +36,9 @@ def mask_texts(
     """Take the first texts that are long enough, truncate them to one length, [CLS] and
     [SEP] included, and mask the token in the middle."""
     place, sep = length // 2, tokenizer.vocab["[SEP]"]
-    rows: list[list[int]] = []
-    for text in texts:
-        ids = tokenizer.encode(text).ids
-        if len(ids) >= length and len(rows) < number:
-            rows.append([*ids[: length - 1], sep])
+    encoded = (tokenizer.encode(text).ids for text in texts)
+    enough = (ids for ids in encoded if len(ids) >= length)
+    rows = [[*ids[: length - 1], sep] for ids in islice(enough, number)]
     if len(rows) < number:
         raise ValueError(
             f"{len(rows)} texts have {length} tokens or more, but {number} are needed"
