@@ -62,10 +62,10 @@ def execute_pages(
     root = cache.root
     expected = _expected(root)
     todo: list[tuple[Job, Work]] = []
-    nest = Nest() if sys.platform == "linux" and len(pages) >= FORKED_FROM else None
+    pages = [page for page in pages if cache.changed(page) != []]
+    forked = sys.platform == "linux" and len(pages) >= FORKED_FROM
+    nest = Nest(environment) if forked else None
     for page in pages:
-        if cache.changed(page) == []:
-            continue
         notebook = cache.notebook(page)
         cells = sum(cell.cell_type == "code" for cell in notebook.cells)
         steps = cache.folder.with_name(f".steps-{page.stem}")

@@ -26,24 +26,25 @@ SHARED = ("ipykernel.kernelapp", "matplotlib.pyplot", "torch", "torch._dynamo")
 class Nest:
     """The process that kernels are forked from; usable by several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         self._turn = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # as kernels have: Ctrl-C is the build's alone
+        )
 
     def start(self, command: list[str], cwd: str, env: Mapping[str, str]) -> int:
         """Start a kernel, and return its process id."""
-        asked = {"arguments": command[3:], "cwd": cwd, "env": dict(env)}
+        arguments = command[command.index("ipykernel_launcher") + 1 :]
+        asked = json.dumps({"arguments": arguments, "cwd": cwd, "env": dict(env)})
+        assert self._process.stdout is not None
         with self._turn:
-            if self._process is None:
-                self._process = self._begun(env)
-            assert self._process.stdout is not None
-            print(json.dumps(asked), file=self._process.stdin, flush=True)
+            print(asked, file=self._process.stdin, flush=True)
             return int(self._process.stdout.readline())
-
-    @staticmethod
-    def _begun(env: Mapping[str, str]) -> subprocess.Popen[str]:
-        command, pipe = [sys.executable, "-m", __name__], subprocess.PIPE
-        return subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, text=True)
 
     def manager(self) -> AsyncKernelManager:
         """Make a manager of one kernel of this nest."""
@@ -55,8 +56,7 @@ class Nest:
 
     def close(self) -> None:
         """Let it end; its kernels have ended before."""
-        if self._process is not None:
-            self._process.communicate()
+        self._process.communicate()
 
 
 class Kernel(psutil.Process):

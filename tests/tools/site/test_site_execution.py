@@ -110,7 +110,8 @@ def test_a_line_that_the_kernel_sends_in_pieces_is_kept_as_one(book):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_every_process_at_once(book):
+@pytest.mark.parametrize("forked_from", [1, 4])
+def test_ctrl_c_ends_every_process_at_once(book, forked_from):
     """The pages' kernels have sessions of their own, so that the terminal's signal does
     not reach them."""
     started = book / "started"
@@ -121,9 +122,10 @@ def test_ctrl_c_ends_every_process_at_once(book):
         )
         (book / "book" / f"{name}.md").write_text(cell(code))
     program = (
-        "import pathlib, signal, sys; from course_tools.site.build import build;"
+        "import pathlib, signal, sys; from course_tools.site import build, execute;"
         " signal.signal(signal.SIGINT, signal.default_int_handler);"
-        " build(pathlib.Path(sys.argv[1]))"
+        f" execute.FORKED_FROM = {forked_from};"
+        " build.build(pathlib.Path(sys.argv[1]))"
     )
     command = [sys.executable, "-c", program, book]
     child = subprocess.Popen(command, stderr=subprocess.PIPE)
