@@ -63,7 +63,7 @@ def test_a_page_that_fails_stops_no_other_and_every_failure_is_told_with_its_pla
     assert first == "02-raises, cell 2 (line 14): last line"
     assert failures[0].startswith("03-dies, cell 1 (line 10): the kernel died")
     assert failures[1].startswith("2 failed")
-    assert "01-works: done in 0:0" in capsys.readouterr().out
+    assert "01-works: done in " in capsys.readouterr().out
 
 
 @pytest.mark.slow
