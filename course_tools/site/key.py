@@ -187,12 +187,18 @@ def _files(name: Name, root: Path) -> Iterator[Path]:
 
 
 def digest_of_files(paths: Iterable[Path]) -> str:
-    """Name the state of files, folders and this Python by 64 hex digits."""
+    """Name the state of files, folders and this Python by 64 hex digits; what tools
+    leave in a folder, such as `.ruff_cache`, is not of it."""
     digest = hashlib.sha256(sys.version.encode())
     for top in paths:
         inside = [path for path in top.rglob("*") if path.is_file()]
         files = [top] if top.is_file() else inside
-        for file in sorted(path for path in files if "__pycache__" not in path.parts):
+        for file in sorted(path for path in files if not _left(path, top)):
             digest.update(f"{file.relative_to(top.parent).as_posix()}\0".encode())
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def _left(path: Path, top: Path) -> bool:
+    parts = path.relative_to(top).parts
+    return any(part.startswith(".") or part == "__pycache__" for part in parts)

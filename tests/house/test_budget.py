@@ -14,7 +14,7 @@ from house import ROOT, library_modules, relative, tracked_files
 BUDGET = {
     "lines of course_lib": (16_000, 24_303),
     "lines of course_lab": (8_500, 20_203),
-    "lines of course_tools": (11_000, 20_283),
+    "lines of course_tools": (11_000, 20_289),
     "lines of tests": (33_000, 60_836),
     "modules below course_lib.bert.model": (8, 8),
     "entries in course_lib": (18, 19),

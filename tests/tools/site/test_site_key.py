@@ -117,6 +117,8 @@ def test_a_digest_of_files_sees_content_names_and_nothing_else(tmp_path):
     first = digest_of_files([folder])
     (folder / "__pycache__").mkdir()
     (folder / "__pycache__" / "a.pyc").write_bytes(b"compiled")
+    (folder / ".ruff_cache").mkdir()
+    (folder / ".ruff_cache" / "CACHEDIR.TAG").write_text("ruff's, not ours")
     assert digest_of_files([folder]) == first
     (folder / "a.py").write_text("x = 2")
     changed = digest_of_files([folder])
