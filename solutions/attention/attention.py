@@ -170,20 +170,35 @@ check_close(
     "Add exp(1) to the sum of each row, and give the sink no column.",
     tolerance=1e-3,
 )
+check_close(
+    masked_softmax(scores),
+    torch.tensor([[0.0066, 0.0066, 0.9867], [0.0900, 0.2447, 0.6652]], device=device),
+    "Without a mask, the table of weights",
+    "All positions of a row share its weight.",
+    tolerance=1e-3,
+)
+check_close(
+    masked_softmax(scores, sink=1.0),
+    torch.tensor([[0.0065, 0.0065, 0.9692], [0.0826, 0.2245, 0.6103]], device=device),
+    "With a sink of score 1 and no mask, the table of weights",
+    "Add exp(1) to the sum of each row, and give the sink no column.",
+    tolerance=1e-3,
+)
 ### BEGIN HIDDEN TESTS
 # {compare:masked_softmax}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "masked-softmax-edges", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 scores = torch.tensor([[1.0, 2.0]], device=device)
-try:
-    answer = masked_softmax(scores, torch.tensor([[False, False]], device=device))
-except ValueError:
-    pass
-else:
-    raise AssertionError(
-        f"A row that may attend to nothing must raise ValueError; yours returned {answer.tolist()}."
-    )
+for rows in ([[False, False]], [[True, False], [False, False]]):
+    try:
+        answer = masked_softmax(scores.expand(len(rows), 2), torch.tensor(rows, device=device))
+    except ValueError:
+        pass
+    else:
+        raise AssertionError(
+            f"A row that may attend to nothing must raise ValueError; yours returned {answer.tolist()}."
+        )
 masked_softmax(scores, torch.tensor([[True, False]], device=device))
 assert scores.tolist() == [[1.0, 2.0]], (
     f"masked_softmax must leave its input as it was; yours changed the scores to {scores.tolist()}. "
@@ -682,6 +697,11 @@ assert few == {(1, 0)}, (
     f"With least 0.6 target word 1 has no pair, since its greatest weight is 0.5: expected {{(1, 0)}}, "
     f"yours is {few}."
 )
+few = align(weights, 3, 2, least=0.5)
+assert few == {(1, 0), (0, 1)}, (
+    "With target_length 2 the last row is padding, and a weight that equals least is not less: "
+    f"expected {{(1, 0), (0, 1)}}, yours is {few}."
+)
 ### BEGIN HIDDEN TESTS
 # {compare:align}
 ### END HIDDEN TESTS
@@ -698,6 +718,12 @@ assert abs(rate - 0.4) < 1e-6, (
 )
 assert alignment_error_rate(sure, sure, possible) == 0, (
     "An alignment that equals the sure pairs has no error: 0."
+)
+assert alignment_error_rate(set(), set(), possible) == 0, (
+    "If predicted and sure are both empty, the rate is 0."
+)
+assert alignment_error_rate(set(), sure, possible) == 1, (
+    "An alignment without pairs finds none of the sure ones: 1."
 )
 ### BEGIN HIDDEN TESTS
 # {compare:alignment_error_rate}
@@ -1074,6 +1100,13 @@ forced, _ = beam_search(
 )
 assert forced == [2, 3], (
     f"With alpha 0 and least 2 the empty sentence may not win: expected [2, 3], yours is {forced}."
+)
+cut, score = beam_search(
+    one_word, start, bos=0, eos=1, beam_size=2, max_length=2, alpha=1.0, least=2
+)
+assert (cut, round(score, 3)) == ([2, 3], round(math.log(0.55) * 6 / 7, 3)), (
+    "After max_length 2 nothing has ended: choose among the live ones, a b with "
+    f"log 0.55 / (7 / 6) = {math.log(0.55) * 6 / 7:.3f}; yours is {cut}, {score:.3f}."
 )
 ### BEGIN HIDDEN TESTS
 # {compare:beam_search_length}

@@ -407,6 +407,16 @@ check_same(
     "With max_length 9 and two [SEP] between them, the ids of segments of 4 and 3",
     "Every [SEP] takes room, also the further ones between the segments.",
 )
+answer = pair_input(second, first, max_length=9)[0]
+assert (first, second) == ([11, 12, 13, 14, 15, 16], [21, 22, 23]), (
+    f"pair_input must leave the lists that it is given as they were; yours makes them {second} and {first}. Copy both."
+)
+check_same(
+    answer,
+    [101, 21, 22, 23, 102, 11, 12, 13, 102],
+    "With max_length 9, the ids of a segment of 3 and one of 6",
+    "Take away from the end of the longer segment, here the second.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:pair_truncate}
 ### END HIDDEN TESTS
@@ -1073,6 +1083,14 @@ layer.output_norm.check(
     ),
 )
 check_close(Y, A + 100 * G - 3, "What the layer returns", "It is what output_norm gives.")
+layer = BertLayer(small_config(hidden_size=2, layer_norm_eps=0.5)).to(device)
+for name in ("attention_norm", "output_norm"):
+    check_close(
+        getattr(layer, name)(tensor([1.0, 2.0])),
+        tensor([-0.5, 0.5]) / math.sqrt(0.75),
+        f"With layer_norm_eps 0.5, what {name} makes of [1, 2]",
+        "Its eps must be that of the config.",
+    )
 ### BEGIN HIDDEN TESTS
 # {compare:layer_wiring}
 ### END HIDDEN TESTS

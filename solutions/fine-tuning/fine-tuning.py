@@ -950,13 +950,13 @@ def check_pool(hidden, ids, mask, specials, what, tolerance=1e-5):
     )
 
 
-(hidden,) = normal(31, (2, 6, 3), dtype=torch.float32)
+(hidden,) = normal(31, (4, 6, 3), dtype=torch.float32)
 check_pool(
     hidden,
-    [[2, 7, 8, 5, 9, 3], [2, 6, 0, 3, 0, 0]],
-    [[True] * 6, [True] * 4 + [False] * 2],
+    [[2, 7, 8, 5, 9, 3], [2, 6, 0, 3, 0, 0], [2, 3, 0, 0, 0, 0], [2, 4, 3, 0, 0, 0]],
+    [[True] * n + [False] * (6 - n) for n in (6, 4, 2, 3)],
     (2, 3),
-    "For texts of 4 and 2 words (0 stands for padding, but is also the id of a word here)",
+    "For texts of 4, 2, 0 and 1 words (0 stands for padding, but is also the id of a word here)",
 )
 ### BEGIN HIDDEN TESTS
 # {compare:mean_pool}
@@ -1138,6 +1138,9 @@ def check_scale(train, other, what, tolerance=1e-5):
 
 train, other = normal(37, (5, 3), (4, 3), dtype=torch.float32)
 check_scale(3 * train + 1, other - 2, "For 5 training texts and 4 others")
+same, others = train.clone(), other.clone()
+same[:, 1], others[:, 1] = 0.1, tensor([0.1, 0.2, 0.1, 0.3])
+check_scale(same, others, "With a second feature that is 0.1 in all training texts")
 alone = standardise(train, other[:1])[1]
 check_close(
     standardise(train, other)[1][:1],
@@ -1823,8 +1826,15 @@ check_null(
     (4.0, 3.0, 2.0, False),
     (4.0, 5.0, -2.0, True),
     (4.0, 6.0, 3.0, False),
+    (4.0, 2.0, 2.0, False),
     (1.0, -3.0, 3.0, True),
     (4.0, 9.0, None, True),
+)
+start, end = peaks(6, 6, 0, 4.0)
+start[0] = 3.0  # end[0] is 0
+assert answer(CONTEXT, start, end, OFFSETS, 30, 0.0) == "red", (
+    "With 4 for the best span and the logits 3 and 0 at [CLS], the answer must be 'red'. The score of no answer is "
+    "start[0] + end[0]."
 )
 ### BEGIN HIDDEN TESTS
 # {compare:answer_or_none}
@@ -2052,6 +2062,8 @@ def check_choose(logits, what, tolerance=1e-5, least=None):
 check_choose(2 * logits, "For 3 examples of 4 choices")
 logits = tensor([[0.0, 3.0, 1.0], [0.9, 0.6, 0.7], [-9.0, -3.0, -5.0], [0.2, -math.inf, 0.1]])
 check_choose(logits, "For 4 examples of 3 choices and least 0.6", least=0.6)
+logits = tensor([[0.0, 0.0], [-1.0, 2.0]])
+check_choose(logits, "For a probability that equals least 0.5", least=0.5)
 ### BEGIN HIDDEN TESTS
 # {compare:choose}
 ### END HIDDEN TESTS
@@ -2344,7 +2356,7 @@ def changed(before, module):
 
 
 def check_tuned(seed, epochs, frozen, held=()):
-    model = Small().to(device)
+    model = Small().to(device).eval()
     for name in held:
         model.get_parameter(name).requires_grad_(False)
     needed = {name: p.requires_grad for name, p in model.named_parameters()}

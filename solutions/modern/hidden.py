@@ -425,6 +425,7 @@ def rank_edges(draw: Draw) -> Iterator[Case]:
         hint = "Of equal scores the least relevant document comes first."
         yield rank_case(draw, "equal scores", [3, 13], ties=True, hint=hint)
         yield rank_case(draw, "equal scores, and k = 3", [5, 11], ties=True, k=3, hint=hint)
+        yield rank_case(draw, "equal scores of many", [3, 59], ties=True, k=31, hint=hint)
         yield rank_case(draw, "scores that are all equal", factor=0.0, hint=hint)
         near = {"factor": 1e-9, "shift": 0.5, "hint": "They are not equal."}
         yield rank_case(draw, "scores that are nearly equal", **near)

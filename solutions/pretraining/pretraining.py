@@ -492,6 +492,15 @@ def check_pairs(sizes, pairs):
 SIZES = [3, 1, 4, 2, 40]
 for seed in range(20):
     check_pairs(SIZES, made_pairs(SIZES, seed))
+    check_pairs([2, 3], made_pairs([2, 3], seed))
+try:
+    answer = sentence_pairs(corpus([4]), random.Random(0))
+except ValueError:
+    pass
+else:
+    raise AssertionError(
+        f"One document has no other to draw from: raise a ValueError; yours returned {answer}."
+    )
 ### BEGIN HIDDEN TESTS
 # {compare:next}
 ### END HIDDEN TESTS
@@ -742,6 +751,13 @@ check_close(
     "When all 50 ids are equally likely, the loss",
     "It is ln 50, whatever the labels.",
 )
+for count, chosen in enumerate(([-100, -100, -100], [-100, 9, -100])):
+    check_close(
+        masked_loss(dull[0, 1:], tensor(chosen)),
+        tensor(count * math.log(50)),
+        f"With {count} chosen positions, the loss",
+        "It is the mean over them, and 0 if there is none.",
+    )
 ### BEGIN HIDDEN TESTS
 # {compare:masked_loss}
 zeros = torch.zeros(2, 3, device=device, requires_grad=True)

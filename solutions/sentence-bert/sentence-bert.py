@@ -368,6 +368,9 @@ def check_mean(hidden, mask, what):
 
 check_mean(*padded_states(1, [5, 3, 4], T=5, D=3), "For lengths 5, 3 and 4")
 check_mean(*padded_states(2, [3, 6], T=7, D=4, front=True), "With padding in front")
+hidden, mask = padded_states(2, [3, 5], T=6, D=4)
+hidden[~mask] = torch.inf
+check_mean(hidden, mask, "With infinite states of padding (0 times infinity is nan)")
 hidden, mask = padded_states(3, [3, 6, 4], T=6, D=2)
 weights = normal(4, (3, 6), dtype=torch.float32)[0].abs() + 0.5
 totals = torch.stack([w[real] @ h[real] for w, h, real in zip(weights, hidden, mask)])
@@ -1225,6 +1228,7 @@ axes = torch.eye(3, device=device)
 check_search(
     axes[[0, 2]], axes[[1, 0, 0, 2, 0, 2, 2, 1]], 3, 3, "For equal vectors in different blocks"
 )
+check_search(axes[[1]], axes[[0, 1] * 20], 4, 32, "For many equal vectors in a block")
 queries, collection = normal(61, (40, 4), (500, 4), dtype=torch.float32)
 with Largest() as watch:
     search(queries, collection, 3, 32)
@@ -1505,6 +1509,11 @@ check_mrr(
     TABLE,
     [[True, False, False, True], [True, True, False, False], [True, False, False, True]],
     "With two right documents each",
+)
+check_mrr(
+    TABLE,
+    [[False, False, False, True], [False] * 4, [False, True, False, False]],
+    "With a query that has no right document",
 )
 check_mrr(
     [[0.5, 0.5, 0.5, 0.5]] * 2,

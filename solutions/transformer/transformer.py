@@ -250,10 +250,17 @@ check_close(
     ),
 )
 check_close(
-    attention_by_loops(query, key, value, cap=1.0),
-    tensor([[12.9143], [15.0]]),
-    "With a cap of 1, the output",
-    "Cap each score after it was divided by the square root of D: tanh(2 / sqrt(2)) = 0.8884, and 0.",
+    attention_by_loops(query, key, value, cap=2.0),
+    tensor([[12.2834], [15.0]]),
+    "With a cap of 2, the output",
+    "Cap each score after it was divided by the square root of D: 2 tanh(2 / sqrt(2) / 2) = 1.2177, and 0.",
+    tolerance=1e-4,
+)
+check_close(
+    attention_by_loops(1000 * query - 1000, key, value),
+    tensor([[10.0], [15.0]]),
+    "For scores of hundreds, the output",
+    "Subtract the largest score of the row before you take exponentials.",
     tolerance=1e-4,
 )
 query, key, value = normal(3, (2, 3), (4, 3), (4, 5), dtype=torch.float32)
@@ -335,12 +342,12 @@ check_close(output, tensor([[11.9557], [15.0]]), "The output", "It is weights @ 
 output, weights = attention(*normal(4, (2, 3, 4), (2, 5, 4), (2, 5, 6)))
 check_shape(weights, [2, 3, 5], "For 2 sentences, 3 queries and 5 keys, the table of weights")
 check_shape(output, [2, 3, 6], "For 2 sentences, 3 queries and values of size 6, the output")
-_, weights = attention(query, key, value, cap=1.0)
+_, weights = attention(query, key, value, cap=2.0)
 check_close(
     weights,
-    tensor([[0.7086, 0.2914], [0.5, 0.5]]),
-    "With a cap of 1, the table of weights",
-    "Cap the scores after the division: tanh(2 / sqrt(2)) = 0.8884, and 0.",
+    tensor([[0.7717, 0.2283], [0.5, 0.5]]),
+    "With a cap of 2, the table of weights",
+    "Cap the scores after the division: 2 tanh(2 / sqrt(2) / 2) = 1.2177, and 0.",
     1e-4,
 )
 ### BEGIN HIDDEN TESTS

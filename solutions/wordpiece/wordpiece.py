@@ -751,6 +751,12 @@ else:
         "The 5 special tokens and 7 first pieces of the example are 12 entries. With vocab_size 11 raise a "
         f"ValueError; yours returned {answer!r}."
     )
+check_same(
+    train(dict(HUGS), 12),
+    (first, []),
+    "For the example and 12 entries, what train returns",
+    "The first 12 entries have room, and nothing else.",
+)
 ### BEGIN HIDDEN TESTS
 # {compare:train_rules}
 ### END HIDDEN TESTS

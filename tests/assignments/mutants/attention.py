@@ -622,7 +622,7 @@ ALIGNMENT = [
         "divides by 0 when both alignments are empty",
         "align-error-rate",
         "division by zero",
-        "hidden",
+        "visible",
         {"align": ("if not predicted and not sure:", "if False:")},
     ),
 ]
@@ -792,7 +792,7 @@ SEARCH = [
         "has no answer when max_length cuts everything off",
         "beam-search-length",
         "empty",
-        "hidden",
+        "visible",
         {"beam-search": ("max(finished or unfinished", "max(finished")},
         ("beam-search-finds",),
     ),

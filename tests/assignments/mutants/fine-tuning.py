@@ -563,7 +563,7 @@ POOL = mutants_of(
             RETURN_POOL,
             "return (hidden * words).sum(dim=0) / words.sum(dim=0).clamp(min=1)",
         ),
-        "must have shape [2, 3]",
+        "must have shape [4, 3]",
         "visible",
         "features-extract",
         "experiment-reviews",
@@ -572,7 +572,7 @@ POOL = mutants_of(
         "pooled_features_instead_of_words",
         "takes the mean over features, position by position",
         (RETURN_POOL, "return (hidden * words).mean(dim=2)"),
-        "must have shape [2, 3]",
+        "must have shape [4, 3]",
         "visible",
         "features-extract",
         "experiment-reviews",
@@ -611,7 +611,7 @@ POOL = mutants_of(
         "divides by zero where a text has no word",
         (".clamp(min=1)", ""),
         "contains nan",
-        "hidden",
+        "visible",
         "features-extract",
     ),
     (
@@ -762,8 +762,8 @@ SCALE = mutants_of(
         "constant_feature_divided_by_zero",
         "divides by the deviation, whatever it is",
         ("torch.where(same, torch.ones_like(deviation), deviation)", "deviation"),
-        "is divided by 1",
-        "hidden",
+        "Divide it by 1",
+        "visible",
     ),
     (
         "something_added_to_the_deviation",
@@ -772,8 +772,8 @@ SCALE = mutants_of(
             "torch.where(same, torch.ones_like(deviation), deviation)",
             "deviation + 1e-6",
         ),
-        "with nothing added",
-        "hidden",
+        "With a second feature that is 0.1",
+        "visible",
     ),
     (
         "constant_found_by_its_deviation",
@@ -1367,7 +1367,7 @@ NULL = mutants_of(
         "gives an answer at equal scores",
         (NULL_LINE, "if score < no_answer + threshold:"),
         "At equal scores there is no answer",
-        "hidden",
+        "visible",
     ),
 )
 
@@ -1575,8 +1575,8 @@ CHOOSE = mutants_of(
         "least_itself_not_enough",
         "wants more than `least`",
         ("amax(dim=1) >= least", "amax(dim=1) > least"),
-        "A probability that is exactly `least` is enough",
-        "hidden",
+        "For a probability that equals least 0.5",
+        "visible",
     ),
 )
 

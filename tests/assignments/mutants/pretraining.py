@@ -924,7 +924,7 @@ LOSS = mutants_of(
         "takes the mean of nothing",
         (LOSSES, "losses.mean()"),
         "contains nan",
-        "hidden",
+        "visible",
         "loss-total",
     ),
     (

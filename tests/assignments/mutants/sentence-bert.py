@@ -67,8 +67,8 @@ MEAN = mutants_of(
         "nan_times_zero",
         "multiplies by the mask",
         (FILLED, "hidden"),
-        "0 times nan is nan",
-        "hidden",
+        "0 times infinity is nan",
+        "visible",
     ),
     (
         "summed_in_half_precision",
@@ -791,8 +791,8 @@ SEARCH = mutants_of(
             "    return scores, indices",
             "    scores, order = scores.topk(k, dim=1)\n    return scores, indices.gather(1, order)",
         ),
-        "With k larger than the collection",
-        "hidden",
+        "For many equal vectors in a block",
+        "visible",
     ),
     (
         "best_start_at_zero",
@@ -979,7 +979,7 @@ RECIPROCAL = mutants_of(
             "return worth[relevant.any(dim=1)].mean().item()",
         ),
         "yours leaves it out of the mean",
-        "hidden",
+        "visible",
     ),
 )
 

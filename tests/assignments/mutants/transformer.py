@@ -44,8 +44,8 @@ LOOPS = [
         "loops_overflow",
         "takes exponentials without subtracting the largest score",
         "attention-loops",
-        "subtract the largest score of the row first",
-        "hidden",
+        "Subtract the largest score of the row",
+        "visible",
         {"by-loops": ("(score - largest).exp()", "score.exp()")},
     ),
     Mutant(
