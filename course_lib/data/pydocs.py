@@ -12,10 +12,10 @@ documents are all in one split.
 
 import hashlib
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
-from datasets import Dataset
+from datasets import Dataset, Features, Value
 
 from course_lib.data import near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose
 from course_lib.data.arrow_cache import cached
@@ -64,6 +64,9 @@ PACKAGES = (
     *("anyio", "lxml", "python-dateutil"),
 )
 SPLITS = ("train", "validation", "test")
+DOCSTRINGS = Features(
+    {name: Value("string") for name in ("package", "module", "owner", "text")}
+)
 HELD_OUT = 5  # percent of the modules in validation, and as many in test
 # Two paragraphs are near-duplicates from this Jaccard index of their runs of three
 # words.
@@ -86,6 +89,13 @@ def split_of(module: str) -> str:
 def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
     """Return what the corpus is made from: the version of each package, and the code
     that cleans."""
+    cleaners = (near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose)
+    sources = [__file__, *(str(module.__file__) for module in cleaners)]
+    code = digest_of_code(sources, imports=False)
+    return {**_versions(packages), "cleaning": code[:16]}
+
+
+def _versions(packages: Iterable[str]) -> dict[str, str]:
     versions = {}
     for package in packages:
         if package != "python":
@@ -95,35 +105,39 @@ def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
             if package == "python"
             else version(package).split("+")[0]
         )
-    sources = [
-        __file__,
-        *(
-            module.__file__
-            for module in (near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose)
-        ),
-    ]
-    code = digest_of_code(map(str, sources), imports=False)
-    return {**versions, "cleaning": code[:16]}
+    return versions
 
 
-def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Row]:
+def docstrings(packages: Sequence[str] = PACKAGES) -> Dataset:
+    """Return every docstring of the packages as its author wrote it, from the cache
+    where it is there."""
+    code = digest_of_code([__file__, pydocs_extract.__file__], imports=False)
+    made_from = {**_versions(packages), "reading": code[:16]}
+
+    def read() -> dict[str, list[dict[str, str]]]:
+        parts = ((x, part) for x in packages for part in pydocs_extract.docstrings(x))
+        return {"all": [{"package": x, **part._asdict()} for x, part in parts]}
+
+    return cached("pydocs-docstrings", made_from, DOCSTRINGS, read)["all"]
+
+
+def documents(packages: Sequence[str] = PACKAGES) -> Iterator[Row]:
     """Yield the documents of the packages in their order, near-duplicates still among
     them."""
-    for package in packages:
-        owned: dict[tuple[str, str], list[str]] = {}
-        for part in pydocs_extract.docstrings(package):
-            owned.setdefault((part.module, part.title), []).append(part.text)
-        for (module, title), texts in owned.items():
-            found = [paragraph for text in texts for paragraph in prose_of(text)]
-            if found:
-                name = f"{package}/{module}:{title.removeprefix(module).lstrip('.')}"
-                yield Row(
-                    document=name,
-                    package=package,
-                    module=module,
-                    title=title,
-                    paragraphs=found,
-                )
+    owned: dict[tuple[str, str, str], list[str]] = {}
+    for package, *part in zip(*docstrings(packages)[:].values(), strict=True):
+        found = pydocs_extract.Docstring(*part)
+        owned.setdefault((package, found.module, found.title), []).append(found.text)
+    for (package, module, title), texts in owned.items():
+        if paragraphs := [one for text in texts for one in prose_of(text)]:
+            name = f"{package}/{module}:{title.removeprefix(module).lstrip('.')}"
+            yield Row(
+                document=name,
+                package=package,
+                module=module,
+                title=title,
+                paragraphs=paragraphs,
+            )
 
 
 def prose_of(docstring: str) -> list[str]:
@@ -136,7 +150,7 @@ def prose_of(docstring: str) -> list[str]:
     return [text for text in texts if text]
 
 
-def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Row]]:
+def make(packages: Sequence[str] = PACKAGES) -> dict[str, list[Row]]:
     """Make the corpus: all documents without near-duplicates, split by module."""
     found = list(documents(packages))
     keep = iter(

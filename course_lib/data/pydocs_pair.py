@@ -12,7 +12,6 @@ from course_lib.data.pydocs_tasks import (
     chosen,
     content_words,
     distinct,
-    docstrings,
     drawn,
     lot,
 )
@@ -50,7 +49,7 @@ def _things() -> dict[str, list[_Thing]]:
     }
     found: dict[str, list[_Thing]] = {split: [] for split in pydocs.SPLITS}
     used: set[str] = set()
-    columns = docstrings()
+    columns = pydocs.docstrings()[:]
     for package, module, text in zip(
         columns["package"], columns["module"], columns["text"], strict=True
     ):
@@ -69,13 +68,12 @@ def _things() -> dict[str, list[_Thing]]:
 def _parts(docstring: str, known: Set[str]) -> tuple[str, str]:
     """The summary and what follows: the first two paragraphs of prose, or the first
     sentence of one and its others."""
-    first, *more = [
-        pydocs_prose.plain(part) for part in pydocs_blocks.paragraphs(docstring)[:4]
-    ] or [""]
+    parts = map(pydocs_prose.plain, pydocs_blocks.paragraphs(docstring)[:4])
+    first = next(parts, "")
     if first not in known:
         return "", ""
     sentences = split_sentences(first)
-    following = next((part for part in more if part in known), "")
+    following = next((part for part in parts if part in known), "")
     return (
         (sentences[0], " ".join(sentences[1:]))
         if len(sentences) > 1
@@ -86,6 +84,7 @@ def _parts(docstring: str, known: Set[str]) -> tuple[str, str]:
 def _rows(things: Sequence[_Thing]) -> Iterator[Row]:
     """Half of the things as they are; in the other half, of each package, descriptions
     change places."""
+    said = {thing: content_words(thing.description) for thing in things}
     groups: dict[str, list[_Thing]] = defaultdict(list)
     for thing in things:
         if lot(thing.description, 2):
@@ -98,10 +97,10 @@ def _rows(things: Sequence[_Thing]) -> Iterator[Row]:
         free = list(group)
         for thing in group:
             words = content_words(thing.summary)
-            own = len(words & content_words(thing.description))
+            own = len(words & said[thing])
             others = [other for other in free if other.module != thing.module]
             if others:
-                shared = [len(words & content_words(x.description)) for x in others]
+                shared = [len(words & said[x]) for x in others]
                 distances = [abs(count - own) for count in shared]
                 other = others[distances.index(min(distances))]
                 free.remove(other)

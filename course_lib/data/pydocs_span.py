@@ -9,7 +9,7 @@ from course_lib.data import pydocs, pydocs_entries
 from course_lib.data.data_set import as_squad
 from course_lib.data.pydocs_entries import Entry
 from course_lib.data.pydocs_prose import plain
-from course_lib.data.pydocs_tasks import Row, chosen, distinct, docstrings, drawn, lot
+from course_lib.data.pydocs_tasks import Row, chosen, distinct, drawn, lot
 
 FEATURES = as_squad()
 SHORTEST, LONGEST = 30, 150  # words of a context
@@ -85,7 +85,7 @@ def make() -> Mapping[str, Sequence[Row]]:
     contexts: dict[str, list[dict[str, object]]] = {
         split: [] for split in pydocs.SPLITS
     }
-    columns = docstrings()
+    columns = pydocs.docstrings()[:]
     names = ("module", "owner", "text")
     for module, owner, text in zip(*(columns[name] for name in names), strict=True):
         made = context_of(text)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from course_lib.data import pydocs, pydocs_blocks, pydocs_entries, pydocs_prose
 from course_lib.data.data_set import tagged_tokens
-from course_lib.data.pydocs_tasks import Row, chosen, distinct, docstrings, lot
+from course_lib.data.pydocs_tasks import Row, chosen, distinct, lot
 from course_lib.data.sentences import split_sentences
 
 TAGS = ("O", "B-PARAM", "I-PARAM", "B-TYPE", "I-TYPE")
@@ -77,7 +77,7 @@ class Vocabulary(NamedTuple):
 
 def make() -> Mapping[str, Sequence[Row]]:
     """Make the task from docstrings that list their parameters."""
-    columns = docstrings()
+    columns = pydocs.docstrings()[:]
     modules, texts = columns["module"], columns["text"]
     found = [pydocs_entries.entries(text) for text in texts]
     names = [

@@ -14,18 +14,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
-from datasets import Dataset, Features, Value
+from datasets import Dataset, Features
 
-from course_lib.data import near_duplicates, pydocs, pydocs_extract, pydocs_prose
+from course_lib.data import near_duplicates, pydocs, pydocs_prose
 from course_lib.data.arrow_cache import cached
 from course_lib.files import digest_of_code
 
 Row = Mapping[str, Any]
 Item = TypeVar("Item")
 HELD_OUT_FIRST = ("test", "validation", "train")
-DOCSTRINGS = Features(
-    {name: Value("string") for name in ("package", "module", "owner", "text")}
-)
 
 
 def drawn(rows: Iterable[Item], key: Callable[[Item], str]) -> list[Item]:
@@ -84,28 +81,6 @@ def chosen(
     return {
         split: (own if column is None else at_most(own, column, of_one))[: most[split]]
         for split, own in drawn_ones.items()
-    }
-
-
-def docstrings() -> Dataset:
-    """Return every docstring of the packages of `pydocs` as its author wrote it, from
-    the cache where it is there."""
-    made_from = {**pydocs.fingerprint(), **_code(pydocs_extract)}
-    return cached("pydocs-docstrings", made_from, DOCSTRINGS, _read_docstrings)["all"]
-
-
-def _read_docstrings() -> dict[str, list[Row]]:
-    return {
-        "all": [
-            {
-                "package": package,
-                "module": part.module,
-                "owner": part.owner,
-                "text": part.text,
-            }
-            for package in pydocs.PACKAGES
-            for part in pydocs_extract.docstrings(package)
-        ]
     }
 
 

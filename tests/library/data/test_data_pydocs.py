@@ -120,11 +120,15 @@ MAKE = (
 
 
 @pytest.mark.slow
-def test_another_process_with_another_hash_seed_makes_the_same_corpus():
+def test_another_process_with_another_hash_seed_makes_the_same_corpus(tmp_path):
     made = [
         subprocess.run(
             [sys.executable, "-c", MAKE],
-            env={**os.environ, "PYTHONHASHSEED": seed},
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": seed,
+                "HF_DATASETS_CACHE": str(tmp_path / seed),
+            },
             capture_output=True,
             check=True,
         ).stdout
