@@ -2088,3 +2088,382 @@ RIGHT_ANSWERS += [
         },
     ),
 ]
+
+
+LATER = [
+    Fresh(
+        "single_pays_for_between",
+        "counts the further [SEP] between segments as room when there is one segment only",
+        "legal input",
+        "input-truncate",
+        {
+            "pair": (
+                "+ 1 + len(segments) + extra > max_length:",
+                "+ 1 + len(segments) + between - 1 > max_length:",
+            )
+        },
+    ),
+    Fresh(
+        "tie_takes_turns",
+        "takes turns at a tie, so cuts the first segment if the second was cut last",
+        "legal input",
+        "input-truncate",
+        {
+            "pair": (
+                "    while sum(map(len, segments)) + 1 + len(segments) + extra > max_length:\n        longest = max(map(len, segments))\n        [segment for segment in segments if len(segment) == longest][-1].pop()\n",
+                "    turn = 0\n    while sum(map(len, segments)) + 1 + len(segments) + extra > max_length:\n        sizes = [len(segment) for segment in segments]\n        if len(sizes) == 2 and sizes[0] == sizes[1]:\n            turn = 1 - turn\n        else:\n            turn = sizes.index(max(sizes))\n        segments[turn].pop()\n",
+            )
+        },
+    ),
+    Fresh(
+        "single_not_copied",
+        "shortens the caller's list when there is one segment only",
+        "state",
+        "input-truncate",
+        {
+            "pair": (
+                "segments = [list(first)] if second is None else",
+                "segments = [first] if second is None else",
+            )
+        },
+    ),
+    Fresh(
+        "further_sep_is_102",
+        "writes the further [SEP] as 102 instead of sep_id",
+        "legal input",
+        "input-pair",
+        {"pair": ("input_ids += [sep_id] * extra", "input_ids += [102] * extra")},
+    ),
+    Fresh(
+        "filling_keeps_last_segment",
+        "gives the filling the segment id of the last token",
+        "state",
+        "input-batch",
+        {"batch": ("[*types, *[0] * filling]", "[*types, *types[-1:] * filling]")},
+    ),
+    Fresh(
+        "fills_callers_lists",
+        "appends the filling to the lists of the caller",
+        "state",
+        "input-batch",
+        {
+            "batch": (
+                '        batch["input_ids"].append([*ids, *[pad_id] * filling])\n        batch["token_type_ids"].append([*types, *[0] * filling])\n        batch["attention_mask"].append([True] * len(ids) + [False] * filling)\n',
+                '        batch["attention_mask"].append([True] * len(ids) + [False] * filling)\n        ids += [pad_id] * filling\n        types += [0] * filling\n        batch["input_ids"].append(ids)\n        batch["token_type_ids"].append(types)\n',
+            )
+        },
+    ),
+    Fresh(
+        "no_segments_no_position_ids",
+        "drops the position ids when no segment ids are given",
+        "legal input",
+        "embeddings-sum",
+        {
+            "embed": (
+                "            token_type_ids = torch.zeros_like(input_ids)\n",
+                "            return self.forward(input_ids, torch.zeros_like(input_ids))\n",
+            )
+        },
+    ),
+    Fresh(
+        "positions_do_not_learn",
+        "reads the rows of the positions from weight.data, so that no gradient reaches them",
+        "gradient",
+        "embeddings-norm",
+        {"embed": ("self.position(positions)", "self.position.weight.data[positions]")},
+    ),
+    Fresh(
+        "positions_of_first_call",
+        "keeps the positions of the first call and only cuts them later",
+        "state",
+        "embeddings-sum",
+        {
+            "embed": (
+                "            positions = torch.arange(input_ids.shape[1], device=input_ids.device)  # [T]\n",
+                '            if not hasattr(self, "places"):\n                self.places = torch.arange(input_ids.shape[1], device=input_ids.device)\n            positions = self.places[: input_ids.shape[1]]\n',
+            )
+        },
+    ),
+    Fresh(
+        "returns_dropped_weights",
+        "returns the weights after the dropout",
+        "legal input",
+        "attention-dropout",
+        {
+            "self-attention": (
+                "        weights = scores.softmax(dim=-1)\n        context = self.dropout(weights) @ value  # [B, H, T, N]\n",
+                "        weights = self.dropout(scores.softmax(dim=-1))\n        context = weights @ value  # [B, H, T, N]\n",
+            )
+        },
+    ),
+    Fresh(
+        "context_of_filling_is_zero",
+        "sets the context at filling to 0",
+        "legal input",
+        "attention-dropout",
+        {
+            "self-attention": (
+                "        return context.transpose(1, 2).reshape(B, T, D), weights\n",
+                "        context = context.transpose(1, 2).reshape(B, T, D)\n        if attention_mask is not None:\n            context = context * attention_mask[:, :, None]\n        return context, weights\n",
+            )
+        },
+    ),
+    Fresh(
+        "mask_read_as_length",
+        "turns the mask into lengths, as if filling stood at the end always",
+        "legal input",
+        "attention-mask",
+        {
+            "self-attention": (
+                '            scores = scores.masked_fill(~attention_mask[:, None, None, :], float("-inf"))\n',
+                '            lengths = attention_mask.sum(dim=1, keepdim=True)  # [B, 1]\n            real = torch.arange(T, device=hidden.device) < lengths  # [B, T]\n            scores = scores.masked_fill(~real[:, None, None, :], float("-inf"))\n',
+            )
+        },
+    ),
+    Fresh(
+        "dropout_rate_fixed",
+        "drops out weights at a rate of 0.1 whatever the config says",
+        "numerics",
+        "attention-dropout",
+        {
+            "self-attention": (
+                "self.dropout(weights) @ value",
+                "torch.nn.functional.dropout(weights, 0.1, self.training) @ value",
+            )
+        },
+    ),
+    Fresh(
+        "softmax_by_hand_overflows",
+        "takes the softmax by hand without subtracting the maximum",
+        "numerics",
+        "attention-values",
+        {
+            "self-attention": (
+                "        weights = scores.softmax(dim=-1)\n",
+                "        powers = scores.exp()\n        weights = powers / powers.sum(dim=-1, keepdim=True)\n",
+            )
+        },
+    ),
+    Fresh(
+        "probability_without_gradient_again",
+        "computes the probability without gradient, as if it were a constant",
+        "gradient",
+        "layer-gelu",
+        {
+            "activation": (
+                "    return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))\n",
+                "    with torch.no_grad():\n        probability = 0.5 * (1 + torch.erf(x / math.sqrt(2)))\n    return x * probability\n",
+            )
+        },
+    ),
+    Fresh(
+        "relu_in_the_tails",
+        "takes ReLU for everything more than 4 standard deviations out",
+        "numerics",
+        "layer-gelu",
+        {
+            "activation": (
+                "    return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))\n",
+                "    exact = 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))\n    return torch.where(x.abs() > 4, x.clamp(min=0), exact)\n",
+            )
+        },
+    ),
+    Fresh(
+        "dropout_inside_network",
+        "drops out between GELU and the second matrix, too",
+        "legal input",
+        "layer-dropout",
+        {
+            "block": (
+                "transformed = self.output(gelu(self.intermediate(hidden)))",
+                "transformed = self.output(self.dropout(gelu(self.intermediate(hidden))))",
+            )
+        },
+    ),
+    Fresh(
+        "bias_only_beside_mask",
+        "hands the bias on only if there is a mask",
+        "legal input",
+        "layer-dropout",
+        {
+            "block": (
+                "        context, _ = self.attention(hidden, attention_mask, bias)\n",
+                "        if attention_mask is None:\n            context, _ = self.attention(hidden)\n        else:\n            context, _ = self.attention(hidden, attention_mask, bias)\n",
+            )
+        },
+    ),
+    Fresh(
+        "one_filling_in_front_at_most",
+        "takes position 1 whenever position 0 is filling",
+        "legal input",
+        "model-pooler",
+        {
+            "pool": (
+                "first = attention_mask.int().argmax(dim=1)  # [B]",
+                "first = (~attention_mask[:, 0]).long()  # [B]",
+            )
+        },
+    ),
+    Fresh(
+        "moves_cls_in_callers_hidden",
+        "writes the first real position into position 0 of the caller's hidden states",
+        "state",
+        "model-pooler",
+        {
+            "pool": (
+                "            hidden = hidden[torch.arange(len(first), device=hidden.device), first, None]\n",
+                "            hidden[:, 0] = hidden[torch.arange(len(first), device=hidden.device), first]\n",
+            )
+        },
+    ),
+    Fresh(
+        "mask_guessed_from_ids",
+        "takes id 0 for filling when no mask is given",
+        "state",
+        "model-wiring",
+        {
+            "whole": (
+                "        for layer in self.layers[:depth]:\n",
+                "        if attention_mask is None:\n            attention_mask = input_ids != 0\n        for layer in self.layers[:depth]:\n",
+            )
+        },
+    ),
+    Fresh(
+        "depth_without_mask",
+        "forgets the mask when a depth is given",
+        "state",
+        "model-wiring",
+        {
+            "whole": (
+                "        for layer in self.layers[:depth]:\n            hidden = layer(hidden, attention_mask)\n",
+                "        if depth is None:\n            for layer in self.layers:\n                hidden = layer(hidden, attention_mask)\n        else:\n            for number in range(depth):\n                hidden = self.layers[number](hidden)\n",
+            )
+        },
+    ),
+    Fresh(
+        "inner_is_four_d",
+        "takes four times D for the width of the network instead of intermediate_size",
+        "state",
+        "sizes-count",
+        {
+            "count": (
+                "D, inner = config.hidden_size, config.intermediate_size",
+                "D, inner = config.hidden_size, 4 * config.hidden_size",
+            )
+        },
+    ),
+    Fresh(
+        "floats_for_layers",
+        "counts by heads with N = D / H and returns a float for the layers",
+        "legal input",
+        "sizes-count",
+        {
+            "count": (
+                "    attention = 4 * (D * D + D)  # query, key, value, output\n",
+                "    heads = config.num_attention_heads\n    N = D / heads\n    attention = heads * 3 * (D * N + N) + D * D + D  # query, key, value of each head, output\n",
+            )
+        },
+    ),
+    Fresh(
+        "one_digit_layers",
+        "reads the number of a layer as one digit",
+        "legal input",
+        "loading-names",
+        {
+            "names": (
+                '    _, number, part = owner.split(".", 2)\n',
+                "    number, part = owner[7], owner[9:]\n",
+            )
+        },
+    ),
+    Fresh(
+        "first_name_decides_prefix",
+        "looks for the prefix bert. in the first name of the file only",
+        "legal input",
+        "loading-places",
+        {
+            "load": (
+                '    for name in tensors:\n        plain = name.removeprefix("bert.")\n',
+                '    prefix = "bert." if next(iter(tensors), "").startswith("bert.") else ""\n    for name in tensors:\n        plain = name.removeprefix(prefix)\n',
+            )
+        },
+    ),
+    Fresh(
+        "loads_and_switches_to_eval",
+        "switches the model to evaluation after loading",
+        "state",
+        "loading-places",
+        {
+            "load": (
+                "    used = {stored[published_name(name)] for name in found}\n",
+                "    model.eval()\n    used = {stored[published_name(name)] for name in found}\n",
+            )
+        },
+    ),
+    Fresh(
+        "left_over_without_prefix_again",
+        "returns the names that are left over without their bert.",
+        "state",
+        "loading-places",
+        {
+            "load": (
+                "return sorted(name for name in tensors if name not in used)",
+                'return sorted(name.removeprefix("bert.") for name in tensors if name not in used)',
+            )
+        },
+    ),
+    Fresh(
+        "as_many_entries_will_do",
+        "compares the number of entries and reshapes instead of comparing shapes",
+        "legal input",
+        "loading-refused",
+        {
+            "load": (
+                '        if value.shape != parameter.shape:\n            raise ValueError(\n                f"{wanted} has shape {list(value.shape)}, but {name} has {list(parameter.shape)}: "\n                "is it a checkpoint of another size?"\n            )\n        found[name] = value\n',
+                '        if value.numel() != parameter.numel():\n            raise ValueError(\n                f"{wanted} has shape {list(value.shape)}, but {name} has {list(parameter.shape)}: "\n                "is it a checkpoint of another size?"\n            )\n        found[name] = value.reshape(parameter.shape)\n',
+            )
+        },
+    ),
+    Fresh(
+        "nan_received_never_given",
+        "puts nan and inf only into what positions without a word get, never into what they give",
+        "numerics",
+        "check-refuses",
+        {
+            "own-check": (
+                "for side in (words[:, None, :, None], words[:, None, None, :]):",
+                "for side in (words[:, None, None, :],):",
+            )
+        },
+    ),
+]
+MUTANTS += LATER
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "closed_form_and_padding",
+        "works out in closed form how much each segment keeps, writes rows into tensors full of filling, and translates names word by word with regular expressions",
+        {
+            "pair": 'def pair_input(first, second=None, cls_id=101, sep_id=102, max_length=512, between=1):\n    """Join one or two segments into the sequence that BERT reads."""\n    if second is None:\n        kept = first[: max_length - 2]\n        return [cls_id, *kept, sep_id], [0] * (len(kept) + 2)\n    room = max_length - 2 - between\n    a, b = len(first), len(second)\n    over = max(a + b - room, 0)\n    # first the longer one comes down to the shorter, as far as needed\n    even = min(over, abs(a - b))\n    if a > b:\n        a -= even\n    else:\n        b -= even\n    # then they take turns, and the second begins\n    rest = over - even\n    a, b = a - rest // 2, b - (rest + 1) // 2\n    front = [cls_id] + list(first[:a]) + [sep_id] * between\n    back = list(second[:b]) + [sep_id]\n    return front + back, [0] * len(front) + [1] * len(back)\n',
+            "batch": 'def make_batch(inputs, pad_id=0, multiple=1):\n    """Put sequences of different lengths into tensors."""\n    lengths = torch.tensor([len(ids) for ids, _ in inputs])\n    T = math.ceil(int(lengths.max()) / multiple) * multiple\n    input_ids = torch.full((len(inputs), T), pad_id, dtype=torch.int64)\n    token_type_ids = torch.zeros(len(inputs), T, dtype=torch.int64)\n    for row, (ids, types) in enumerate(inputs):\n        input_ids[row, : len(ids)] = torch.tensor(ids)\n        token_type_ids[row, : len(ids)] = torch.tensor(types)\n    return {\n        "input_ids": input_ids,\n        "token_type_ids": token_type_ids,\n        "attention_mask": torch.arange(T)[None, :] < lengths[:, None],\n    }\n',
+            "names": 'def published_name(name, old=False):\n    """The published name of a parameter of BertModel, in a file of today or in an old one."""\n    import re\n\n    for pattern, theirs in (\n        (r"^layers\\.(\\d+)\\.", r"encoder.layer.\\1."),\n        (r"^embeddings\\.(word|position|token_type)\\.", r"embeddings.\\1_embeddings."),\n        (r"^embeddings\\.norm\\.", "embeddings.LayerNorm."),\n        (r"\\.attention\\.(query|key|value)\\.", r".attention.self.\\1."),\n        (r"\\.intermediate\\.", ".intermediate.dense."),\n        (r"(?<!attention)\\.output\\.(?!dense)", ".output.dense."),\n        (r"\\.output_norm\\.", ".output.LayerNorm."),\n        (r"\\.attention_output\\.", ".attention.output.dense."),\n        (r"\\.attention_norm\\.", ".attention.output.LayerNorm."),\n    ):\n        name = re.sub(pattern, theirs, name)\n    if old:\n        name = re.sub(r"LayerNorm\\.weight$", "LayerNorm.gamma", name)\n        name = re.sub(r"LayerNorm\\.bias$", "LayerNorm.beta", name)\n    return name\n',
+        },
+    ),
+    RightAnswer(
+        "einsum_erfc_gather",
+        "attends with einsum over [B, T, H, N] and torch.where for the mask, writes the normal probability with erfc, and gathers the first real position by a running count",
+        {
+            "self-attention": 'class SelfAttention(torch.nn.Module):\n    def __init__(self, config):\n        super().__init__()\n        D = config.hidden_size\n        self.num_heads = config.num_attention_heads\n        self.query = torch.nn.Linear(D, D)\n        self.key = torch.nn.Linear(D, D)\n        self.value = torch.nn.Linear(D, D)\n        self.dropout = torch.nn.Dropout(config.dropout)\n\n    def forward(self, hidden, attention_mask=None, bias=None):\n        q, k, v = (\n            part(hidden).unflatten(-1, (self.num_heads, -1))  # [B, T, H, N]\n            for part in (self.query, self.key, self.value)\n        )\n        scores = torch.einsum("bthn,bshn->bhts", q, k) * q.shape[-1] ** -0.5\n        if bias is not None:\n            scores = scores + bias[None]\n        if attention_mask is not None:\n            nothing = torch.full_like(scores, -math.inf)\n            scores = torch.where(attention_mask[:, None, None], scores, nothing)\n        weights = torch.softmax(scores, -1)\n        context = torch.einsum("bhts,bshn->bthn", self.dropout(weights), v)\n        return context.flatten(2), weights\n',
+            "activation": 'def gelu(x):\n    """GELU of each number."""\n    smaller = torch.erfc(x * -math.sqrt(0.5)) / 2  # how probable a smaller number is\n    return smaller * x\n',
+            "pool": "class Pooler(torch.nn.Module):\n    def __init__(self, config):\n        super().__init__()\n        self.dense = torch.nn.Linear(config.hidden_size, config.hidden_size)\n\n    def forward(self, hidden, attention_mask=None):\n        if attention_mask is None:\n            chosen = hidden[:, 0]\n        else:\n            skipped = (attention_mask.long().cumsum(1) == 0).sum(1)  # [B]\n            at = skipped[:, None, None].expand(-1, 1, hidden.shape[-1])\n            chosen = hidden.gather(1, at).squeeze(1)\n        return self.dense(chosen).tanh()\n",
+        },
+    ),
+    RightAnswer(
+        "sizes_from_shapes",
+        "counts by a list of shapes, runs the layers by number, and loads by asking for every spelling of a name that a file may have",
+        {
+            "count": 'def count_parameters(config):\n    """How many numbers a BertModel has."""\n\n    def linear(inside, outside):\n        return (inside + 1) * outside\n\n    D, I = config.hidden_size, config.intermediate_size\n    norm = 2 * D\n    tables = (config.vocab_size, config.max_position_embeddings, config.type_vocab_size)\n    layer = sum([linear(D, D)] * 4 + [linear(D, I), linear(I, D), norm, norm])\n    return dict(\n        embeddings=sum(rows * D for rows in tables) + norm,\n        layers=sum(layer for _ in range(config.num_hidden_layers)),\n        pooler=linear(D, D),\n    )\n',
+            "whole": "class BertModel(torch.nn.Module):\n    def __init__(self, config):\n        super().__init__()\n        self.config = config\n        self.embeddings = BertEmbeddings(config)\n        self.layers = torch.nn.ModuleList(\n            BertLayer(config) for _ in range(config.num_hidden_layers)\n        )\n        self.pooler = Pooler(config)\n\n    def forward(self, input_ids, attention_mask=None, token_type_ids=None, depth=None):\n        depth = len(self.layers) if depth is None else depth\n        states = [self.embeddings(input_ids, token_type_ids=token_type_ids)]\n        for number in range(depth):\n            states.append(self.layers[number](states[-1], attention_mask=attention_mask))\n        return states[-1], self.pooler(states[-1])\n",
+            "load": 'def load_published(model, tensors):\n    """Put the numbers of a published checkpoint into a BertModel."""\n    left_over = set(tensors)\n    pairs = []\n    for ours, parameter in model.named_parameters():\n        spellings = [\n            prefix + published_name(ours, old=old) for prefix in ("", "bert.") for old in (False, True)\n        ]\n        there = [name for name in spellings if name in tensors]\n        if not there:\n            raise ValueError(f"There is no {spellings[0]} in the file.")\n        name = there[0]\n        if tuple(tensors[name].shape) != tuple(parameter.shape):\n            raise ValueError(\n                f"{name} is {tuple(tensors[name].shape)} in the file and {tuple(parameter.shape)} in the model."\n            )\n        pairs.append((parameter, tensors[name]))\n        left_over.discard(name)\n    for parameter, value in pairs:\n        parameter.data.copy_(value)\n    return sorted(left_over)\n',
+        },
+    ),
+]

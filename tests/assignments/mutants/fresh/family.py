@@ -2101,3 +2101,375 @@ RIGHT_ANSWERS += [
         },
     ),
 ]
+
+
+LATER = [
+    Fresh(
+        "soft_ruled_out_is_minus_100",
+        "turns a logit of -inf into -100",
+        "numerics",
+        "distillation-edges",
+        {
+            "soft": (
+                "teacher = teacher.detach().masked_fill(~mask[..., None], 0)",
+                "teacher = teacher.detach().masked_fill(~mask[..., None], 0)\n    teacher = teacher.nan_to_num(neginf=-100.0)  # so that p ln p is never nan",
+            )
+        },
+    ),
+    Fresh(
+        "soft_student_ruled_out_too",
+        "takes the ruled-out words out of the student's softmax, too",
+        "gradient",
+        "distillation-edges",
+        {
+            "soft": (
+                "log_q = (student / temperature).log_softmax(dim=-1)",
+                "student = student.masked_fill(teacher.isinf(), -torch.inf)\n    log_q = (student / temperature).log_softmax(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "soft_skips_tokens_with_ruled_out_words",
+        "lets a token with a ruled-out word cost 0",
+        "numerics",
+        "distillation-edges",
+        {
+            "soft": (
+                "divergence = torch.where(log_p.isinf(), 0, parts).sum(dim=-1)",
+                "ruled_out = log_p.isinf().any(dim=-1, keepdim=True)\n    divergence = torch.where(ruled_out, 0, parts).sum(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "soft_padding_only_behind",
+        "takes the first n tokens for the n real ones",
+        "legal input",
+        "distillation-soft",
+        {
+            "soft": (
+                "    student = student.masked_fill(~mask[..., None], 0)\n",
+                "    T = mask.shape[1]\n    mask = torch.arange(T, device=mask.device) < mask.sum(dim=1, keepdim=True)\n    student = student.masked_fill(~mask[..., None], 0)\n",
+            )
+        },
+    ),
+    Fresh(
+        "mixed_labels_only_in_front",
+        "takes the first n tokens for the n that have a label",
+        "legal input",
+        "distillation-mixed",
+        {
+            "mixed": (
+                "counted = labels >= 0",
+                "number = (labels >= 0).sum(dim=1, keepdim=True)\n    counted = torch.arange(labels.shape[1], device=labels.device) < number",
+            )
+        },
+    ),
+    Fresh(
+        "mixed_hard_returned_detached",
+        "returns the hard losses without their gradient",
+        "gradient",
+        "distillation-mixed",
+        {
+            "mixed": (
+                "return ((1 - weight) * soft + weight * hard).mean(), hard",
+                "return ((1 - weight) * soft + weight * hard).mean(), hard.detach()",
+            )
+        },
+    ),
+    Fresh(
+        "mixed_no_hard_at_weight_0",
+        "returns zeros for the hard losses if their share is 0",
+        "legal input",
+        "distillation-mixed",
+        {
+            "mixed": (
+                "    counted = labels >= 0\n",
+                "    if weight == 0:  # nothing to compute\n        return soft.mean(), torch.zeros_like(soft)\n    counted = labels >= 0\n",
+            )
+        },
+    ),
+    Fresh(
+        "mixed_squeezes_every_axis",
+        "squeezes all axes of length 1 after gather",
+        "legal input",
+        "distillation-mixed",
+        {
+            "mixed": (
+                "log_q.gather(2, labels.clamp(min=0)[..., None])[..., 0]",
+                "log_q.gather(2, labels.clamp(min=0)[..., None]).squeeze()",
+            )
+        },
+    ),
+    Fresh(
+        "maxsim_padding_is_minus_10000",
+        "fills products with padding of the document with -10000",
+        "legal input",
+        "maxsim-scores",
+        {
+            "late-interaction": (
+                "    products = products.masked_fill(~document_mask[None, :, None], -torch.inf)\n    best, partners = products.max(dim=-1)  # [Q, N, T]\n",
+                "    products = products.masked_fill(~document_mask[None, :, None], -1e4)\n    best, partners = products.max(dim=-1)  # [Q, N, T]\n    empty = ~document_mask.any(dim=1)[None, :, None]\n    best = best.masked_fill(empty, -torch.inf)\n",
+            )
+        },
+    ),
+    Fresh(
+        "maxsim_mask_times_minus_inf",
+        "multiplies the best products by the query's mask",
+        "numerics",
+        "maxsim-edges",
+        {
+            "late-interaction": (
+                "best = best.masked_fill(~query_mask[:, None], 0)",
+                "best = best * query_mask[:, None]",
+            )
+        },
+    ),
+    Fresh(
+        "maxsim_any_over_all_documents",
+        "asks whether all documents together are padding, not each",
+        "numerics",
+        "maxsim-edges",
+        {
+            "late-interaction": (
+                "some = document_mask.any(dim=1)[None, :, None] & query_mask[:, None]",
+                "some = document_mask.any() & query_mask[:, None]",
+            )
+        },
+    ),
+    Fresh(
+        "maxsim_partner_by_product_0",
+        "tells padding of the query by a best product of 0",
+        "legal input",
+        "maxsim-edges",
+        {
+            "late-interaction": (
+                "    scores = best.sum(dim=-1) / query_mask.sum(dim=1)[:, None]\n    return scores, partners.masked_fill(~some, -1)\n",
+                "    scores = best.sum(dim=-1) / query_mask.sum(dim=1)[:, None]\n    some = some & (best != 0)  # padding of the query is 0\n    return scores, partners.masked_fill(~some, -1)\n",
+            )
+        },
+    ),
+    Fresh(
+        "maxsim_half_becomes_float",
+        "divides by the sum of a float32 mask",
+        "numerics",
+        "maxsim-edges",
+        {
+            "late-interaction": (
+                "/ query_mask.sum(dim=1)[:, None]",
+                "/ query_mask.float().sum(dim=1)[:, None]",
+            )
+        },
+    ),
+    Fresh(
+        "prompt_grows_the_start",
+        "appends shots and question to the caller's start",
+        "state",
+        "prompts-build",
+        {
+            "few-shot": (
+                "    return [*start, *(index for shot in shown for index in shot), *question], len(shown)\n",
+                "    prompt = start\n    for shot in shown:\n        prompt += shot\n    prompt += question\n    return prompt, len(shown)\n",
+            )
+        },
+    ),
+    Fresh(
+        "prompt_kept_counts_separators",
+        "counts the ids `between` in the prompt to say how many shots are in it",
+        "legal input",
+        "prompts-build",
+        {
+            "few-shot": (
+                "    return [*start, *(index for shot in shown for index in shot), *question], len(shown)\n",
+                "    prompt = [*start, *(index for shot in shown for index in shot), *question]\n    return prompt, prompt.count(between)\n",
+            )
+        },
+    ),
+    Fresh(
+        "prompt_cut_at_first_separator",
+        "cuts the prompt behind the first `between` to leave out the first shot",
+        "legal input",
+        "prompts-build",
+        {
+            "few-shot": (
+                "    while len(start) + sum(map(len, shown)) + len(question) > longest:\n        shown = shown[1:]\n    return [*start, *(index for shot in shown for index in shot), *question], len(shown)\n",
+                "    middle = [index for shot in shown for index in shot]\n    kept = len(shown)\n    while len(start) + len(middle) + len(question) > longest:\n        middle = middle[middle.index(between) + 1 :]\n        kept -= 1\n    return [*start, *middle, *question], kept\n",
+            )
+        },
+    ),
+    Fresh(
+        "prompt_no_shots_no_check",
+        "returns at once if there are no shots, before the length is checked",
+        "legal input",
+        "prompts-build",
+        {
+            "few-shot": (
+                "    if len(start) + len(question) > longest:\n",
+                "    if not shots:  # nothing to leave out\n        return [*start, *question], 0\n    if len(start) + len(question) > longest:\n",
+            )
+        },
+    ),
+    Fresh(
+        "tokens_zero_times_minus_inf",
+        "multiplies by the mask, so that -inf at padding becomes nan",
+        "state",
+        "prompts-tokens",
+        {
+            "tokens": (
+                "return found.masked_fill(~mask, 0), mask",
+                "return found * mask, mask",
+            )
+        },
+    ),
+    Fresh(
+        "tokens_pads_with_0",
+        "fills up with 0 whatever pad is",
+        "state",
+        "prompts-tokens",
+        {"tokens": ("*[pad] * (M - len(answer))]", "*[0] * (M - len(answer))]")},
+    ),
+    Fresh(
+        "tokens_last_column_not_read",
+        "calls the model without the last column of ids",
+        "state",
+        "prompts-tokens",
+        {
+            "tokens": (
+                "model(ids)[:, begin - 1 : -1]",
+                "model(ids[:, :-1])[:, begin - 1 :]",
+            )
+        },
+    ),
+    Fresh(
+        "tokens_clamps_probabilities",
+        "clamps probabilities at 1e-12 before the logarithm",
+        "gradient",
+        "prompts-tokens",
+        {"tokens": (".log_softmax(dim=-1)", ".softmax(dim=-1).clamp(min=1e-12).log()")},
+    ),
+    Fresh(
+        "tokens_fills_up_callers_answers",
+        "appends pad to the caller's answers",
+        "state",
+        "prompts-tokens",
+        {
+            "tokens": (
+                "    rows = [[*prompt, *answer, *[pad] * (M - len(answer))] for answer in answers]\n    ids = torch.tensor(rows, device=device)  # [A, L]\n    log_probs = model(ids)[:, begin - 1 : -1].log_softmax(dim=-1)  # [A, M, V]\n    found = log_probs.gather(2, ids[:, begin:, None])[..., 0]  # [A, M]\n    lengths = torch.tensor([[len(answer)] for answer in answers], device=device)\n",
+                "    lengths = torch.tensor([[len(answer)] for answer in answers], device=device)\n    for answer in answers:\n        answer += [pad] * (M - len(answer))\n    ids = torch.tensor([prompt + answer for answer in answers], device=device)  # [A, L]\n    log_probs = model(ids)[:, begin - 1 : -1].log_softmax(dim=-1)  # [A, M, V]\n    found = log_probs.gather(2, ids[:, begin:, None])[..., 0]  # [A, M]\n",
+            )
+        },
+    ),
+    Fresh(
+        "choice_prior_times_mask",
+        "multiplies the prior by the mask",
+        "gradient",
+        "prompts-choose",
+        {
+            "choice": (
+                "prior.masked_fill(~mask, 0).sum(dim=-1)",
+                "(prior * mask).sum(dim=-1)",
+            )
+        },
+    ),
+    Fresh(
+        "choice_last_of_equal",
+        "sorts the scores and takes the last, so of equal ones the last",
+        "numerics",
+        "prompts-choose",
+        {
+            "choice": (
+                "scores.argmax(dim=-1)",
+                "scores.argsort(dim=-1, stable=True)[:, -1]",
+            )
+        },
+    ),
+    Fresh(
+        "choice_minus_inf_made_finite",
+        "cleans nan with nan_to_num, which makes -inf finite",
+        "numerics",
+        "prompts-choose",
+        {
+            "choice": (
+                "scores = log_probs.masked_fill(~mask, 0).sum(dim=-1) / power",
+                "log_probs = torch.nan_to_num(log_probs)  # padding may be nan\n    scores = log_probs.masked_fill(~mask, 0).sum(dim=-1) / power",
+            )
+        },
+    ),
+    Fresh(
+        "choice_counts_what_is_not_0",
+        "counts the log-probabilities that are not 0 instead of the mask",
+        "legal input",
+        "prompts-choose",
+        {
+            "choice": (
+                "power = mask.sum(dim=-1).to(log_probs.dtype) ** alpha  # [A]",
+                "tokens = log_probs.masked_fill(~mask, 0) != 0  # padding is 0\n    power = tokens.sum(dim=-1).to(log_probs.dtype) ** alpha  # [P, A]",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_own_stories",
+        "trains on make_data(1), not on the data it is given",
+        "legal input",
+        "experiment-student",
+        {
+            "experiment": (
+                "    student = make_student()\n",
+                "    _, data = make_data(1)\n    student = make_student()\n",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_keeps_best_for_global_teacher",
+        "returns the state that is nearest to the notebook's first teacher",
+        "state",
+        "experiment-student",
+        {
+            "experiment": (
+                '    for _ in range(80):\n        logits = student(data["pairs"])\n        soft = soft_targets(logits, data["teacher"], data["mask"], 2.0)\n        loss, _ = mixed_loss(soft, logits, data["labels"], 0.0)\n        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n    return student\n',
+                '    nearest = math.inf\n    for _ in range(80):\n        logits = student(data["pairs"])\n        soft = soft_targets(logits, data["teacher"], data["mask"], 2.0)\n        loss, _ = mixed_loss(soft, logits, data["labels"], 0.0)\n        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n        far = distance(teacher, student)\n        if far < nearest:\n            nearest = far\n            best = {name: table.clone() for name, table in student.state_dict().items()}\n    student.load_state_dict(best)\n    return student\n',
+            )
+        },
+    ),
+    Fresh(
+        "check_missing_in_any_order",
+        "compares the missing marks as sets",
+        "legal input",
+        "check-refuses",
+        {"own-check": ("assert missing == lost", "assert set(missing) == set(lost)")},
+    ),
+    Fresh(
+        "check_any_error_will_do",
+        "takes any error for the ValueError",
+        "legal input",
+        "check-refuses",
+        {"own-check": ("except ValueError:", "except Exception:")},
+    ),
+]
+MUTANTS += LATER
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "packed_tokens_and_suffixes",
+        "Pack the real tokens and add them up by sentence; a loop over sentences; the longest suffix of shots that fits.",
+        {
+            "soft": "def soft_targets(student, teacher, mask, temperature):\n    row, _ = mask.nonzero(as_tuple=True)  # the sentence of each real token\n    z = teacher.detach()[mask] / temperature  # [tokens, V]\n    u = student[mask] / temperature\n    p = torch.softmax(z, dim=1)\n    log_p = torch.log_softmax(z, dim=1)\n    log_p = log_p.masked_fill(log_p == -math.inf, 0.0)\n    each = (p * (log_p - torch.log_softmax(u, dim=1))).sum(dim=1)\n    total = student.new_zeros(len(mask)).index_add(0, row, each.to(student.dtype))\n    number = torch.bincount(row, minlength=len(mask))\n    number[number == 0] = 1\n    return total / number * temperature * temperature\n",
+            "mixed": "def mixed_loss(soft, logits, labels, weight):\n    hard = []\n    for u, y in zip(logits, labels):\n        kept = y != -1\n        log_q = torch.log_softmax(u[kept], dim=1)\n        hard.append(-log_q[torch.arange(len(log_q), device=u.device), y[kept].long()].mean())\n    hard = torch.stack(hard)\n    total = weight * hard.sum() + (1 - weight) * soft.sum()\n    return total / len(labels), hard\n",
+            "few-shot": 'def build_prompt(start, shots, question, between, longest):\n    room = longest - len(start) - len(question)\n    if room < 0:\n        raise ValueError("the start and the question do not fit")\n    middle, kept = [], 0\n    for asked, answer in reversed(shots):\n        shot = list(asked) + list(answer) + [between]\n        if len(shot) > room:\n            break\n        middle, kept, room = shot + middle, kept + 1, room - len(shot)\n    return list(start) + middle + list(question), kept\n',
+        },
+    ),
+    RightAnswer(
+        "one_matrix_product_and_columns",
+        "All tokens against all tokens in one matrix product; each answer's real columns alone.",
+        {
+            "late-interaction": "def maxsim(queries, documents, query_mask, document_mask):\n    (Q, T, D), (N, S, _) = queries.shape, documents.shape\n    zero = queries.new_zeros(())\n    q = torch.where(query_mask.unsqueeze(-1), queries, zero).reshape(Q * T, D)\n    d = torch.where(document_mask.unsqueeze(-1), documents, zero).reshape(N * S, D)\n    table = (q @ d.T).reshape(Q, T, N, S).transpose(1, 2)  # [Q, N, T, S]\n    real_d = document_mask[None, :, None, :].expand(Q, N, T, S)\n    place = torch.where(real_d, table.detach(), zero - math.inf).argmax(-1)  # [Q, N, T]\n    best = table.take_along_dim(place.unsqueeze(-1), -1).squeeze(-1)\n    best = torch.where(query_mask.unsqueeze(1), best, zero)\n    empty = ~document_mask.any(-1)  # [N]\n    scores = best.sum(-1) / query_mask.sum(-1, keepdim=True)\n    scores = torch.where(empty, zero - math.inf, scores)\n    nobody = empty[None, :, None] | ~query_mask[:, None, :]\n    return scores, torch.where(nobody, -1, place)\n",
+            "choice": "def choose_answer(log_probs, mask, alpha=1.0, prior=None):\n    columns = []\n    for a, kept in enumerate(mask):\n        n = kept.sum().double() ** alpha  # without axes, so that the dtype stays\n        score = log_probs[:, a, kept].sum(dim=1) / n  # [P]\n        if prior is not None:\n            score = score - prior[a, kept].sum() / n\n        columns.append(score)\n    scores = torch.stack(columns, dim=1)\n    largest = scores == scores.max(dim=1, keepdim=True).values\n    return largest.long().argmax(dim=1), scores\n",
+        },
+    ),
+    RightAnswer(
+        "answers_row_by_row_and_lbfgs",
+        "Take each answer's logits out of the one call and pad what was found; train with LBFGS at temperature 1.",
+        {
+            "tokens": "def answer_log_probs(model, prompt, answers, pad):\n    sizes = [len(answer) for answer in answers]\n    ids = torch.full((len(answers), len(prompt) + max(sizes)), pad, device=device)\n    for row, answer in zip(ids, answers):\n        row[: len(prompt) + len(answer)] = torch.tensor([*prompt, *answer], device=device)\n    logits = model(ids)\n    pieces = []\n    for table, answer in zip(logits, answers):\n        before = len(prompt) - 1\n        log_p = table[before : before + len(answer)].log_softmax(-1)\n        pieces.append(log_p[list(range(len(answer))), answer])\n    found = torch.nn.utils.rnn.pad_sequence(pieces, batch_first=True)\n    ones = [torch.ones(size, dtype=torch.bool, device=logits.device) for size in sizes]\n    return found, torch.nn.utils.rnn.pad_sequence(ones, batch_first=True)\n",
+            "experiment": 'def experiment(make_student, data):\n    student = make_student(0)\n    optimizer = torch.optim.LBFGS(\n        student.parameters(), lr=1.0, max_iter=60, line_search_fn="strong_wolfe"\n    )\n    share = data["mask"].sum(dim=1) / data["mask"].sum()\n\n    def closure():\n        optimizer.zero_grad()\n        soft = soft_targets(student(data["pairs"]), data["teacher"], data["mask"], 1.0)\n        loss = (soft * share).sum()\n        loss.backward()\n        return loss\n\n    optimizer.step(closure)\n    return student\n',
+        },
+    ),
+]

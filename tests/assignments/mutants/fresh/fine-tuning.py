@@ -3006,3 +3006,367 @@ def evaluate(model, batches):
         },
     ),
 ]
+
+
+LATER = [
+    Fresh(
+        "cosine_clamps_length",
+        "clamps the lengths at 1e-6",
+        "legal input",
+        "senses-cosines",
+        {
+            "cosine": (
+                "vectors.norm(dim=1, keepdim=True)",
+                "vectors.norm(dim=1, keepdim=True).clamp(min=1e-6)",
+            )
+        },
+    ),
+    Fresh(
+        "cosine_lengths_without_gradient",
+        "computes the lengths under no_grad",
+        "gradient",
+        "senses-cosines",
+        {
+            "cosine": (
+                "    unit = vectors / vectors.norm(dim=1, keepdim=True)  # [N, D]\n",
+                "    with torch.no_grad():\n        lengths = vectors.norm(dim=1, keepdim=True)\n    unit = vectors / lengths  # [N, D]\n",
+            )
+        },
+    ),
+    Fresh(
+        "cosine_common_of_float32_zeros",
+        "subtracts float32 zeros when nothing is in common",
+        "numerics",
+        "senses-cosines",
+        {
+            "cosine": (
+                "    if common is not None:\n        vectors = vectors - common\n",
+                "    if common is None:\n        common = torch.zeros(vectors.shape[1], device=vectors.device)\n    vectors = vectors - common\n",
+            )
+        },
+    ),
+    Fresh(
+        "means_skip_equal_vectors",
+        "leaves out every pair with cosine 1, not the diagonal",
+        "legal input",
+        "senses-means",
+        {
+            "means": (
+                "other_use = ~torch.eye(len(senses), dtype=torch.bool, device=vectors.device)",
+                "other_use = table < 1 - 1e-6  # a use has the cosine 1 with itself",
+            )
+        },
+    ),
+    Fresh(
+        "means_first_sense_against_rest",
+        "takes all senses but the first for one",
+        "legal input",
+        "senses-means",
+        {
+            "means": (
+                "[[a == b for b in senses] for a in senses]",
+                "[[(a == senses[0]) == (b == senses[0]) for b in senses] for a in senses]",
+            )
+        },
+    ),
+    Fresh(
+        "separation_relative_ties",
+        "calls it a tie where torch.isclose does",
+        "numerics",
+        "senses-separation",
+        {
+            "separate": (
+                "            right = (lead > 1e-6).double() + 0.5 * (lead.abs() <= 1e-6).double()\n",
+                "            tie = torch.isclose(table[use, same][:, None], table[use, others])\n            right = (~tie & (lead > 0)).double() + 0.5 * tie.double()\n",
+            )
+        },
+    ),
+    Fresh(
+        "mix_masks_with_minus_billion",
+        "leaves states out with -1e9 instead of -inf",
+        "state",
+        "layers-mix",
+        {"mix": ("-math.inf", "-1e9")},
+    ),
+    Fresh(
+        "mix_leaves_out_in_training_only",
+        "uses left_out in training mode only, like dropout",
+        "state",
+        "layers-mix",
+        {"mix": ("number in left_out for", "self.training and number in left_out for")},
+    ),
+    Fresh(
+        "mix_deletes_from_behind",
+        "deletes the left-out numbers one after the other, the last of the tuple first",
+        "state",
+        "layers-mix",
+        {
+            "mix": (
+                "        out = torch.tensor([number in left_out for number in range(len(states))])\n        weights = self.weights.masked_fill(out.to(self.weights.device), -math.inf)\n        shares = weights.softmax(dim=0)\n        return self.scale * sum(share * state for share, state in zip(shares, states))\n",
+                "        kept = list(range(len(states)))\n        for number in reversed(left_out):  # from behind, so that places do not move\n            del kept[number]\n        shares = self.weights[kept].softmax(dim=0)\n        return self.scale * sum(share * states[number] for share, number in zip(shares, kept))\n",
+            )
+        },
+    ),
+    Fresh(
+        "pool_takes_range_of_special_ids",
+        "leaves out all ids from the least special one to the greatest",
+        "legal input",
+        "features-pool",
+        {
+            "pool": (
+                "    special = torch.isin(input_ids, torch.tensor(special_ids, device=input_ids.device))\n",
+                "    least, greatest = min(special_ids, default=0), max(special_ids, default=-1)\n    special = (input_ids >= least) & (input_ids <= greatest)\n",
+            )
+        },
+    ),
+    Fresh(
+        "pool_clamps_count_at_tiny_number",
+        "clamps the number of words at 1e-9",
+        "numerics",
+        "features-pool",
+        {"pool": (".clamp(min=1)", ".clamp(min=1e-9)")},
+    ),
+    Fresh(
+        "features_freeze_encoder_for_good",
+        "sets requires_grad of the encoder to False and leaves it so",
+        "legal input",
+        "features-extract",
+        {
+            "extract": (
+                "    encoder.eval()\n",
+                "    encoder.eval()\n    encoder.requires_grad_(False)  # it stands still\n",
+            )
+        },
+    ),
+    Fresh(
+        "scale_relative_threshold",
+        "takes a deviation below a millionth of the mean for none",
+        "numerics",
+        "features-scale",
+        {
+            "scale": (
+                "    same = (train == train[0]).all(dim=0)  # the deviation of seven times 0.1 is 7e-9\n",
+                "    same = deviation <= 1e-6 * mean.abs()  # the deviation of seven times 0.1 is 7e-9\n",
+            )
+        },
+    ),
+    Fresh(
+        "scale_any_equal_neighbours",
+        "takes a feature for constant if any two neighbouring texts agree in it",
+        "legal input",
+        "features-scale",
+        {
+            "scale": (
+                "(train == train[0]).all(dim=0)",
+                "(train == train.roll(1, dims=0)).any(dim=0)",
+            )
+        },
+    ),
+    Fresh(
+        "align_looks_words_up",
+        "looks the label up by the first place of an equal word",
+        "legal input",
+        "labels-align",
+        {
+            "align": (
+                "    for word, label in zip(pieces, labels):\n",
+                "    for word in pieces:\n        label = labels[pieces.index(word)]\n",
+            )
+        },
+    ),
+    Fresh(
+        "guess_masks_with_least_logit",
+        "gives forbidden labels the least logit of the row",
+        "legal input",
+        "labels-guess",
+        {"guess": ("-math.inf", "row.min().item()")},
+    ),
+    Fresh(
+        "guess_needs_a_word",
+        "fails on a sequence without a word",
+        "legal input",
+        "labels-guess",
+        {
+            "guess": (
+                "for row in logits[places]:",
+                "for row in torch.stack([logits[place] for place in places]):",
+            )
+        },
+    ),
+    Fresh(
+        "span_of_twenty_likeliest",
+        "looks at the 20 greatest starts and ends only",
+        "legal input",
+        "spans-best",
+        {
+            "span": (
+                "    for first, _ in enumerate(offsets):\n        for last in range(first, min(first + max_tokens, len(offsets))):\n            if offsets[first] is None or offsets[last] is None:\n                continue\n",
+                "    likely = min(20, len(offsets))\n    for first in start_logits.topk(likely).indices.tolist():\n        for last in end_logits.topk(likely).indices.tolist():\n            if offsets[first] is None or offsets[last] is None:\n                continue\n            if not first <= last < first + max_tokens:\n                continue\n",
+            )
+        },
+    ),
+    Fresh(
+        "span_lets_context_run_to_the_end",
+        "takes all from the first token of the context to the final [SEP] for context",
+        "legal input",
+        "spans-best",
+        {
+            "span": (
+                "    for first, _ in enumerate(offsets):\n        for last in range(first, min(first + max_tokens, len(offsets))):\n            if offsets[first] is None or offsets[last] is None:\n                continue\n",
+                "    begin = next(place for place, offset in enumerate(offsets) if offset is not None)\n    behind = len(offsets) - (offsets[-1] is None)  # [SEP] is at the end\n    for first in range(begin, behind):\n        for last in range(first, min(first + max_tokens, behind)):\n",
+            )
+        },
+    ),
+    Fresh(
+        "answer_strips_blanks",
+        "strips blanks from the answer",
+        "legal input",
+        "spans-cut",
+        {
+            "cut": (
+                "    return context[offsets[first][0] : offsets[last][1]]\n",
+                "    return context[offsets[first][0] : offsets[last][1]].strip()\n",
+            )
+        },
+    ),
+    Fresh(
+        "answer_ignores_max_tokens",
+        "passes the length of the text on instead of max_tokens",
+        "legal input",
+        "spans-cut",
+        {
+            "cut": (
+                "best_span(start_logits, end_logits, offsets, max_tokens)",
+                "best_span(start_logits, end_logits, offsets, len(offsets))",
+            )
+        },
+    ),
+    Fresh(
+        "choices_as_wide_as_largest_count",
+        "makes the table as wide as the greatest count",
+        "legal input",
+        "choices-logits",
+        {
+            "reshape": (
+                "    C = input_ids.shape[1]\n    real = torch.arange(C, device=counts.device) < counts[:, None]  # [B, C]\n    rows = [given[real] for given in (input_ids, attention_mask, token_type_ids)]  # [N, T]\n",
+                "    C = int(counts.max())\n    real = torch.arange(C, device=counts.device) < counts[:, None]  # [B, C]\n    rows = [given[:, :C][real] for given in (input_ids, attention_mask, token_type_ids)]\n",
+            )
+        },
+    ),
+    Fresh(
+        "choices_mask_becomes_int",
+        "stacks ids, mask and types, so the mask that score gets is int64",
+        "legal input",
+        "choices-logits",
+        {
+            "reshape": (
+                "    rows = [given[real] for given in (input_ids, attention_mask, token_type_ids)]  # [N, T]\n",
+                "    rows = torch.stack([input_ids, attention_mask.long(), token_type_ids])[:, real]  # [3, N, T]\n",
+            )
+        },
+    ),
+    Fresh(
+        "choose_exponentials_overflow_again",
+        "divides plain exponentials by their sum",
+        "numerics",
+        "choices-softmax",
+        {
+            "choose": (
+                "    probabilities, best = logits.softmax(dim=1), logits.argmax(dim=1)\n",
+                "    powers = logits.exp()\n    probabilities, best = powers / powers.sum(dim=1, keepdim=True), logits.argmax(dim=1)\n",
+            )
+        },
+    ),
+    Fresh(
+        "evaluate_rounds",
+        "rounds the accuracy to four digits",
+        "legal input",
+        "tuning-evaluate",
+        {"measure": ("return right / count", "return round(right / count, 4)")},
+    ),
+    Fresh(
+        "finetune_best_must_exceed_zero",
+        "begins with the best accuracy 0, so accuracy 0 is never the best",
+        "state",
+        "tuning-best",
+        {"tune": ("default=-1.0", "default=0.0")},
+    ),
+    Fresh(
+        "finetune_clears_after_the_step",
+        "clears the gradients after each step, not before the first backward",
+        "gradient",
+        "tuning-train",
+        {
+            "tune": (
+                "            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n",
+                "            loss.backward()\n            optimizer.step()\n            optimizer.zero_grad()\n",
+            )
+        },
+    ),
+    Fresh(
+        "finetune_stops_early",
+        "stops after five epochs without a better accuracy",
+        "legal input",
+        "tuning-train",
+        {
+            "tune": (
+                "            best = copy.deepcopy(model.state_dict())\n",
+                "            best = copy.deepcopy(model.state_dict())\n        elif len(accuracies) - accuracies.index(max(accuracies)) > 5:\n            break\n",
+            )
+        },
+    ),
+    Fresh(
+        "experiment_shuffles_what_it_gets",
+        "shuffles the list train of the caller",
+        "state",
+        "experiment-reviews",
+        {
+            "experiment": (
+                "    model = make_model(pretrained=True, seed=0)\n",
+                "    random.shuffle(train)\n    model = make_model(pretrained=True, seed=0)\n",
+            )
+        },
+    ),
+    Fresh(
+        "check_takes_any_error",
+        "accepts any error for a wrong tag, not a ValueError alone",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                "            except ValueError:\n",
+                "            except Exception:\n",
+            )
+        },
+    ),
+]
+MUTANTS += LATER
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "senses_by_pairs",
+        "einsum of unit vectors, and plain Python loops over pairs for the means and the shares",
+        {
+            "cosine": 'def cosines(vectors, common=None):\n    left = vectors if common is None else vectors - common\n    lengths = torch.linalg.vector_norm(left, dim=1)\n    unit = left / lengths[:, None]\n    return torch.einsum("nd,md->nm", unit, unit)\n',
+            "means": "def within_and_between(vectors, senses):\n    table = cosines(vectors).tolist()\n    found = {True: [], False: []}\n    for i in range(len(senses)):\n        for j in range(i):\n            found[senses[i] == senses[j]].append(table[i][j])\n    return tuple(sum(found[same]) / len(found[same]) for same in (True, False))\n",
+            "separate": "def separation(vectors, senses):\n    table = cosines(vectors.double()).tolist()\n    N = len(senses)\n    of_senses = []\n    for sense in dict.fromkeys(senses):\n        members = [i for i in range(N) if senses[i] == sense]\n        strangers = [i for i in range(N) if senses[i] != sense]\n        if len(members) < 2:\n            continue\n        total = 0.0\n        for use in members:\n            points = 0.0\n            for own in members:\n                if own == use:\n                    continue\n                for other in strangers:\n                    lead = table[use][own] - table[use][other]\n                    points += 0.5 if abs(lead) < 1e-6 else float(lead > 0)\n            total += points / ((len(members) - 1) * len(strangers))\n        of_senses.append(total / len(members))\n    return sum(of_senses) / len(of_senses)\n",
+        },
+    ),
+    RightAnswer(
+        "features_text_by_text",
+        "pools one text after the other by the list of its words' places; decorator and finally for the mode; std_mean, and greatest equals least for constant features",
+        {
+            "pool": "def mean_pool(hidden, input_ids, attention_mask, special_ids):\n    pooled = []\n    for states, ids, mask in zip(hidden, input_ids.tolist(), attention_mask.tolist()):\n        kept = [place for place, id in enumerate(ids) if mask[place] and id not in special_ids]\n        pooled.append(states[kept].sum(dim=0) / max(len(kept), 1))\n    return torch.stack(pooled)\n",
+            "extract": '@torch.no_grad()\ndef text_features(encoder, batches, special_ids):\n    training = encoder.training\n    try:\n        encoder.train(False)\n        features = [\n            mean_pool(\n                encoder(batch["input_ids"], batch["attention_mask"])[-1],\n                batch["input_ids"],\n                batch["attention_mask"],\n                special_ids,\n            )\n            for batch in batches\n        ]\n    finally:\n        encoder.train(training)\n    return torch.cat(features, dim=0)\n',
+            "scale": "def standardise(train, other):\n    deviation, mean = torch.std_mean(train, dim=0, correction=0, keepdim=True)\n    constant = train.amax(dim=0, keepdim=True) == train.amin(dim=0, keepdim=True)\n    by = deviation.masked_fill(constant, 1.0)\n    return tuple((x - mean).div(by) for x in (train, other))\n",
+        },
+    ),
+    RightAnswer(
+        "picks_by_index",
+        "mixes only the kept states by index; finds the span in one table of sums; fine-tuning with cloned weights and a finally that puts requires_grad back",
+        {
+            "mix": 'class LayerMix(torch.nn.Module):\n    def __init__(self, num_states):\n        super().__init__()\n        self.weights = torch.nn.Parameter(torch.zeros(num_states))\n        self.scale = torch.nn.Parameter(torch.tensor(1.0))\n\n    def forward(self, states, left_out=()):\n        if len(states) != self.weights.numel():\n            raise ValueError("as many states as weights, please")\n        kept = [number for number in range(len(states)) if number not in left_out]\n        shares = torch.softmax(self.weights[kept], dim=0).unbind()\n        mixed = shares[0] * states[kept[0]]\n        for share, number in zip(shares[1:], kept[1:]):\n            mixed = mixed + share * states[number]\n        return mixed * self.scale\n',
+            "span": "def best_span(start_logits, end_logits, offsets, max_tokens):\n    inside = torch.tensor([o is not None for o in offsets], device=start_logits.device)\n    place = torch.arange(len(offsets), device=start_logits.device)\n    further = place[None, :] - place[:, None]\n    allowed = inside[:, None] & inside & (further >= 0) & (further < max_tokens)\n    scores = (start_logits[:, None] + end_logits)[allowed]\n    first, last = allowed.nonzero()[scores.argmax()].tolist()\n    return first, last, scores.max().item()\n",
+            "tune": 'def finetune(model, train_batches, validation_batches, epochs, rate, frozen=False):\n    resting = [p for p in model.encoder.parameters() if p.requires_grad] if frozen else []\n    for p in resting:\n        p.requires_grad = False\n    try:\n        optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), lr=rate)\n        history = []\n        for epoch in range(epochs):\n            model.train()\n            for batch in train_batches:\n                optimizer.zero_grad()\n                logits = model(batch["input_ids"], batch["attention_mask"])\n                torch.nn.CrossEntropyLoss()(logits, batch["labels"]).backward()\n                optimizer.step()\n            accuracy = evaluate(model, validation_batches)\n            if not history or accuracy > max(history):\n                kept = {name: value.detach().clone() for name, value in model.state_dict().items()}\n            history.append(accuracy)\n        model.load_state_dict(kept)\n    finally:\n        for p in resting:\n            p.requires_grad = True\n    model.eval()\n    return history\n',
+        },
+    ),
+]

@@ -2350,3 +2350,397 @@ def evaluate(model, batch):
         },
     ),
 ]
+
+
+LATER = [
+    Fresh(
+        "mask_cache_by_vocab_size",
+        "remembers the ordinary ids for each vocab_size, whatever the special ids are",
+        "state",
+        "masking-fates",
+        {
+            "mask": (
+                "    ordinary = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n",
+                '    # slow for a large vocabulary, so make the list only once\n    known = mask_tokens.__dict__.setdefault("ordinary", {})\n    if vocab_size not in known:\n        known[vocab_size] = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n    ordinary = known[vocab_size]\n',
+            )
+        },
+    ),
+    Fresh(
+        "mask_replaces_by_tokens_of_batch",
+        "draws the random tokens from the ordinary tokens that the batch holds",
+        "chance",
+        "masking-fates",
+        {
+            "mask": (
+                "    ordinary = torch.tensor([i for i in range(vocab_size) if i not in set(special_ids)])\n",
+                "    ordinary = input_ids[~special]\n    if len(ordinary) == 0:\n        return input_ids.clone(), labels\n",
+            )
+        },
+    ),
+    Fresh(
+        "mask_label_zero_is_lost",
+        "multiplies ids by the choice and takes every 0 for a position that nobody asks about",
+        "legal input",
+        "masking-choice",
+        {
+            "mask": (
+                "    labels = input_ids.masked_fill(~chosen, IGNORE)\n",
+                "    labels = input_ids * chosen\n    labels[labels == 0] = IGNORE\n",
+            )
+        },
+    ),
+    Fresh(
+        "mask_fates_by_quota",
+        "deals exactly eight, one and one tenth of the chosen positions of a batch out instead of drawing for each",
+        "chance",
+        "masking-draws",
+        {
+            "mask": (
+                "    lot = torch.rand(input_ids.shape, generator=generator)\n",
+                "    count = int(chosen.sum())\n    lot = torch.ones(input_ids.shape)\n    lot[chosen] = torch.randperm(count, generator=generator) / count\n",
+            )
+        },
+    ),
+    Fresh(
+        "fill_long_sentence_begins_in_old_segment",
+        "fills the present segment up with the beginning of a sentence that is too long for any segment",
+        "legal input",
+        "pairs-fill",
+        {
+            "fill": (
+                "            segments.append(sentence[:most])\n",
+                "            if segments and len(sentence) > most:\n                room = most - len(segments[-1])\n                segments[-1] = segments[-1] + sentence[:room]\n                sentence = sentence[room:]\n            segments.append(sentence[:most])\n",
+            )
+        },
+    ),
+    Fresh(
+        "fill_last_sentence_by_value",
+        "finds the end of the document by comparing each sentence with the last one",
+        "legal input",
+        "pairs-fill",
+        {
+            "fill": (
+                "    for sentence in document:\n        if segments and len(segments[-1]) + len(sentence) <= most:\n            segments[-1] = segments[-1] + sentence\n        else:\n            segments.append(sentence[:most])\n",
+                "    current = []\n    for sentence in document:\n        if current and len(current) + len(sentence) > most:\n            segments.append(current)\n            current = []\n        current = (current + sentence)[:most]\n        if sentence == document[-1]:\n            segments.append(current)\n",
+            )
+        },
+    ),
+    Fresh(
+        "fill_first_segment_with_room",
+        "puts a sentence into the first segment that has room, not into the present one",
+        "legal input",
+        "pairs-fill",
+        {
+            "fill": (
+                "        if segments and len(segments[-1]) + len(sentence) <= most:\n            segments[-1] = segments[-1] + sentence\n        else:\n",
+                "        for place, segment in enumerate(segments):\n            if len(segment) + len(sentence) <= most:\n                segments[place] = segment + sentence\n                break\n        else:\n",
+            )
+        },
+    ),
+    Fresh(
+        "next_equal_documents_are_not_others",
+        "leaves out all documents that are equal to the present one, not the present one alone",
+        "chance",
+        "pairs-next",
+        {
+            "next": (
+                "                other = random.randrange(len(documents) - 1)\n                second = random.choice(documents[other + (other >= number)])\n",
+                "                others = [other for other in documents if other != document]\n                second = random.choice(random.choice(others))\n",
+            )
+        },
+    ),
+    Fresh(
+        "next_place_by_index_again",
+        "finds the place of a segment with list.index",
+        "legal input",
+        "pairs-next",
+        {
+            "next": (
+                "        for place in range(len(document) - 1):\n",
+                "        for segment in document[:-1]:\n            place = document.index(segment)\n",
+            )
+        },
+    ),
+    Fresh(
+        "next_relabels_equal_segment",
+        "labels a random segment of another document IS_NEXT if it reads like the true next one",
+        "numerics",
+        "pairs-chance",
+        {
+            "next": (
+                "                label = NOT_NEXT\n",
+                "                label = IS_NEXT if second == document[place + 1] else NOT_NEXT\n",
+            )
+        },
+    ),
+    Fresh(
+        "next_shuffles_half_and_half",
+        "shuffles a list with exactly half of each label instead of throwing a coin for each pair",
+        "state",
+        "pairs-chance",
+        {
+            "next": (
+                "    pairs = []\n    for number, document in enumerate(documents):\n        for place in range(len(document) - 1):\n            second, label = document[place + 1], IS_NEXT\n            if random.random() < 0.5:\n",
+                "    total = sum(len(document) - 1 for document in documents)\n    coins = [IS_NEXT] * (total - total // 2) + [NOT_NEXT] * (total // 2)\n    random.shuffle(coins)\n    pairs = []\n    for number, document in enumerate(documents):\n        for place in range(len(document) - 1):\n            second, label = document[place + 1], IS_NEXT\n            if coins.pop() == NOT_NEXT:\n",
+            )
+        },
+    ),
+    Fresh(
+        "next_draws_from_later_documents",
+        "draws from the documents behind the present one, and from the earlier ones only for the last",
+        "chance",
+        "pairs-chance",
+        {
+            "next": (
+                "                other = random.randrange(len(documents) - 1)\n                second = random.choice(documents[other + (other >= number)])\n",
+                "                others = documents[number + 1 :] or documents[:number]\n                second = random.choice(random.choice(others))\n",
+            )
+        },
+    ),
+    Fresh(
+        "pack_filling_has_type_pad_id",
+        "fills token_type_ids up with pad_id",
+        "legal input",
+        "pairs-pack",
+        {
+            "pack": (
+                "[1] * (len(second) + 1) + [0] * filling)",
+                "[1] * (len(second) + 1) + [pad_id] * filling)",
+            )
+        },
+    ),
+    Fresh(
+        "pack_cuts_at_512",
+        "cuts sequences to BERT's 512 positions, the last [SEP] with them",
+        "legal input",
+        "pairs-pack",
+        {
+            "pack": (
+                "    longest = max(len(first) + len(second) + 3 for first, second, _ in pairs)\n    rows, types, masks = [], [], []\n    for first, second, _ in pairs:\n        row = [cls_id, *first, sep_id, *second, sep_id]\n        filling = longest - len(row)\n        rows.append(row + [pad_id] * filling)\n        types.append([0] * (len(first) + 2) + [1] * (len(second) + 1) + [0] * filling)\n",
+                "    longest = min(512, max(len(first) + len(second) + 3 for first, second, _ in pairs))\n    rows, types, masks = [], [], []\n    for first, second, _ in pairs:\n        row = [cls_id, *first, sep_id, *second, sep_id][:longest]\n        filling = longest - len(row)\n        rows.append(row + [pad_id] * filling)\n        segments = [0] * (len(first) + 2) + [1] * (len(second) + 1) + [0] * filling\n        types.append(segments[:longest])\n",
+            )
+        },
+    ),
+    Fresh(
+        "pack_longest_first_plus_longest_second",
+        "adds the longest first segment and the longest second one up, which may be of different pairs",
+        "legal input",
+        "pairs-pack",
+        {
+            "pack": (
+                "    longest = max(len(first) + len(second) + 3 for first, second, _ in pairs)\n",
+                "    longest = max(len(first) for first, _, _ in pairs) + max(len(second) for _, second, _ in pairs) + 3\n",
+            )
+        },
+    ),
+    Fresh(
+        "loss_where_after_softmax",
+        "takes the softmax at all positions and sets the losses of the others to 0 afterwards",
+        "gradient",
+        "loss-masked",
+        {
+            "loss": (
+                "    log_probabilities = logits[chosen].log_softmax(dim=-1)  # [N, V]\n    losses = -log_probabilities.gather(-1, labels[chosen].unsqueeze(-1))  # [N, 1]\n    return losses.sum() / max(len(losses), 1)\n",
+                "    log_probabilities = logits.log_softmax(dim=-1)\n    true = labels.clamp(min=0).unsqueeze(-1)\n    losses = -log_probabilities.gather(-1, true).squeeze(-1)\n    return torch.where(chosen, losses, 0.0).sum() / chosen.sum().clamp(min=1)\n",
+            )
+        },
+    ),
+    Fresh(
+        "loss_nothing_chosen_times_zero",
+        "multiplies the sum of all logits by 0 where no position is chosen",
+        "numerics",
+        "loss-masked",
+        {
+            "loss": (
+                "    log_probabilities = logits[chosen].log_softmax(dim=-1)  # [N, V]\n",
+                "    if not chosen.any():\n        return 0 * logits.sum()  # 0, with a gradient\n    log_probabilities = logits[chosen].log_softmax(dim=-1)  # [N, V]\n",
+            )
+        },
+    ),
+    Fresh(
+        "loss_one_maximum_for_all_rows",
+        "subtracts one maximum of all chosen positions before exp, not that of each position",
+        "numerics",
+        "loss-masked",
+        {
+            "loss": (
+                "    log_probabilities = logits[chosen].log_softmax(dim=-1)  # [N, V]\n",
+                "    rows = logits[chosen]  # [N, V]\n    if len(rows) > 0:\n        rows = rows - rows.max()  # so that exp does not overflow\n    log_probabilities = rows - rows.exp().sum(dim=-1, keepdim=True).log()\n",
+            )
+        },
+    ),
+    Fresh(
+        "rows_equal_chunks",
+        "takes chunk, which makes portions of equal size, instead of split",
+        "legal input",
+        "loss-rows",
+        {
+            "rows": (
+                "    portions = rows.split(most or max(len(rows), 1))\n",
+                "    calls = math.ceil(len(rows) / most) if most else 1\n    portions = rows.chunk(max(calls, 1))\n",
+            )
+        },
+    ),
+    Fresh(
+        "rows_empty_last_call",
+        "calls head once more with nothing if most divides the number of chosen positions",
+        "legal input",
+        "loss-rows",
+        {
+            "rows": (
+                "    portions = rows.split(most or max(len(rows), 1))\n",
+                "    most = most or len(rows) + 1\n    calls = len(rows) // most + 1\n    portions = [rows[most * call : most * (call + 1)] for call in range(calls)]\n",
+            )
+        },
+    ),
+    Fresh(
+        "rows_portions_within_a_sequence",
+        "makes the portions within each sequence, so that none reaches over two",
+        "legal input",
+        "loss-rows",
+        {
+            "rows": (
+                "    portions = rows.split(most or max(len(rows), 1))\n",
+                "    portions = []\n    if most is not None:\n        for states, where in zip(hidden, chosen):\n            if where.any():\n                portions += states[where].split(most)\n    if not portions:\n        portions = [rows]\n",
+            )
+        },
+    ),
+    Fresh(
+        "rows_table_of_float32",
+        "collects the logits in a new table, which has torch's default dtype",
+        "numerics",
+        "loss-rows",
+        {
+            "rows": (
+                "    return torch.cat([head(portion) for portion in portions]), labels[chosen]\n",
+                "    table, place = None, 0\n    for portion in portions:\n        part = head(portion)\n        if table is None:\n            table = torch.empty(len(rows), part.shape[-1], device=part.device)\n        table[place : place + len(part)] = part\n        place += len(part)\n    return table, labels[chosen]\n",
+            )
+        },
+    ),
+    Fresh(
+        "total_balances_the_two_labels",
+        "takes the mean of each of the two labels and then the mean of these",
+        "legal input",
+        "loss-total",
+        {
+            "total": (
+                "    return masked_loss(token_logits, labels) + masked_loss(pair_logits, next_sentence_labels)\n",
+                "    means = []\n    for label in next_sentence_labels.unique():\n        these = next_sentence_labels == label\n        means.append(masked_loss(pair_logits[these], next_sentence_labels[these]))\n    return masked_loss(token_logits, labels) + sum(means) / len(means)\n",
+            )
+        },
+    ),
+    Fresh(
+        "total_nothing_chosen_no_pair_loss",
+        "leaves the pair loss out where no position is chosen",
+        "legal input",
+        "loss-total",
+        {
+            "total": (
+                "    return masked_loss(token_logits, labels) + masked_loss(pair_logits, next_sentence_labels)\n",
+                "    token_loss = masked_loss(token_logits, labels)\n    if (labels == IGNORE).all():\n        return token_loss  # no holes: nothing to learn here\n    return token_loss + masked_loss(pair_logits, next_sentence_labels)\n",
+            )
+        },
+    ),
+    Fresh(
+        "train_clips_each_group",
+        "cuts the gradient of each parameter group of the optimizer by itself",
+        "gradient",
+        "step-training",
+        {
+            "train": (
+                "    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)\n",
+                '    for group in optimizer.param_groups:\n        torch.nn.utils.clip_grad_norm_(group["params"], max_norm)\n',
+            )
+        },
+    ),
+    Fresh(
+        "train_looks_at_the_outer_mode",
+        "calls model.train() only if the model itself is not training, whatever its modules are",
+        "state",
+        "step-training",
+        {
+            "train": (
+                "    model.train()\n",
+                "    if not model.training:\n        model.train()\n",
+            )
+        },
+    ),
+    Fresh(
+        "evaluate_mean_of_sequence_accuracies",
+        "takes the accuracy of each sequence and then the mean of these",
+        "legal input",
+        "step-evaluate",
+        {
+            "train": (
+                '    right = token_logits[chosen].argmax(dim=-1) == batch["labels"][chosen]\n    return loss.item(), right.double().mean().item()\n',
+                '    right = (token_logits.argmax(dim=-1) == batch["labels"]) & chosen\n    asked = chosen.any(dim=1)\n    shares = right[asked].double().sum(dim=1) / chosen[asked].sum(dim=1)\n    return loss.item(), shares.mean().item()\n',
+            )
+        },
+    ),
+    Fresh(
+        "evaluate_throws_gradients_away",
+        "calls model.zero_grad() in evaluate, so gradients that the caller has collected are gone",
+        "gradient",
+        "step-evaluate",
+        {
+            "train": (
+                "    was_training = model.training\n    model.eval()\n",
+                "    was_training = model.training\n    model.eval()\n    model.zero_grad()  # keep no gradients\n",
+            )
+        },
+    ),
+    Fresh(
+        "check_compares_inputs_with_themselves",
+        "keeps the inputs themselves, not copies, so it never sees that they were changed",
+        "state",
+        "check-refuses",
+        {
+            "own-check": (
+                "        copies = words.clone(), chosen.clone()\n",
+                "        copies = words, chosen\n",
+            )
+        },
+    ),
+    Fresh(
+        "check_numbers_never_come_again",
+        "tries only words whose numbers rise, each once, and specials of -1 alone",
+        "legal input",
+        "check-refuses",
+        {
+            "own-check": (
+                '        ("aabb*aa+aa", "x...x.x...", None, "xx...xx..."),\n        ("+a*+", "x.xx", None, "...."),\n        ("cbabc", "xx...", None, "xx..."),\n',
+                '        ("*ab*", "x.xx", None, "..x."),\n',
+            )
+        },
+    ),
+]
+MUTANTS += LATER
+RIGHT_ANSWERS += [
+    RightAnswer(
+        "right_one_number_and_gaps",
+        "one number in float64 decides choice and fate; random ids by leaving gaps; segments as groups of sentence numbers; loss by logsumexp",
+        {
+            "mask": 'def mask_tokens(input_ids, special_ids, mask_id, vocab_size, generator, rate=0.15):\n    """One number for each position decides whether it is chosen and what becomes of it."""\n    special = torch.zeros_like(input_ids, dtype=torch.bool)\n    for number in special_ids:\n        special |= input_ids == number\n    number = torch.rand(input_ids.shape, generator=generator, dtype=torch.float64)\n    number = number.masked_fill(special, 2.0)  # 2: never\n    drawn = torch.randint(\n        vocab_size - len(set(special_ids)), input_ids.shape, generator=generator\n    )\n    for special_id in sorted(set(special_ids)):  # leave gaps for the special ones\n        drawn = drawn + (drawn >= special_id).long()\n    seen = torch.where(number < 0.9 * rate, drawn, input_ids)\n    seen = torch.where(number < 0.8 * rate, torch.full_like(input_ids, mask_id), seen)\n    return seen, torch.where(number < rate, input_ids, torch.full_like(input_ids, IGNORE))\n',
+            "fill": 'def fill_segments(document, most):\n    """First the numbers of the sentences in each segment, then the ids."""\n    groups, room = [], 0\n    for number, sentence in enumerate(document):\n        if not groups or len(sentence) > room:\n            groups.append([])\n            room = most\n        groups[-1].append(number)\n        room -= min(len(sentence), most)\n    return [[i for number in group for i in document[number]][:most] for group in groups]\n',
+            "loss": 'def masked_loss(logits, labels):\n    """-log P = log of the sum of exp of all logits, minus the true logit."""\n    table = logits.reshape(-1, logits.shape[-1])\n    true = labels.reshape(-1)\n    places = (true != IGNORE).nonzero().squeeze(1)\n    if places.numel() == 0:\n        return table[places].sum()  # of nothing: 0, and so is the gradient\n    table, true = table.index_select(0, places), true.index_select(0, places)\n    return (table.logsumexp(dim=1) - table[torch.arange(len(true), device=true.device), true]).mean()\n',
+        },
+    ),
+    RightAnswer(
+        "right_circle_tables_and_modes",
+        "the other document by steps in a circle; tables from comparisons of places with ends; a shared helper for the loss, and each module's own mode restored",
+        {
+            "next": 'def sentence_pairs(documents, random):\n    """The other document is so many steps further, in a circle."""\n    count = len(documents)\n    if count == 1:\n        raise ValueError("there is no other document")\n\n    def pair(number, first, following):\n        if random.choice((True, False)):\n            return first, following, IS_NEXT\n        other = documents[(number + random.randint(1, count - 1)) % count]\n        return first, other[random.randrange(len(other))], NOT_NEXT\n\n    return [\n        pair(number, first, following)\n        for number, document in enumerate(documents)\n        for first, following in zip(document, document[1:])\n    ]\n',
+            "pack": 'def pack_pairs(pairs, cls_id, sep_id, pad_id):\n    """Fill tables that are empty at first."""\n    ends = torch.tensor([[len(a) + 2, len(a) + len(b) + 3] for a, b, _ in pairs])\n    places = torch.arange(int(ends.max()))\n    mask = places < ends[:, 1:]\n    input_ids = torch.full(mask.shape, pad_id, dtype=torch.int64)\n    for row, (a, b, _) in zip(input_ids, pairs):\n        text = [cls_id] + list(a) + [sep_id] + list(b) + [sep_id]\n        row[: len(text)] = torch.tensor(text, dtype=torch.int64)\n    return {\n        "input_ids": input_ids,\n        "token_type_ids": (mask & (places >= ends[:, :1])).long(),\n        "attention_mask": mask,\n        "next_sentence_labels": torch.tensor([pair[2] for pair in pairs], dtype=torch.int64),\n    }\n',
+            "train": 'def loss_and_logits(model, batch):\n    names = ("input_ids", "attention_mask", "token_type_ids")\n    token_logits, pair_logits = model(*(batch[name] for name in names))\n    loss = pretraining_loss(\n        token_logits, batch["labels"], pair_logits, batch["next_sentence_labels"]\n    )\n    return loss, token_logits\n\n\ndef training_step(model, optimizer, batch, max_norm=1.0):\n    """The old gradients go just before the new ones come."""\n    model.train()\n    loss, _ = loss_and_logits(model, batch)\n    optimizer.zero_grad()\n    model.zero_grad()\n    loss.backward()\n    torch.nn.utils.clip_grad_norm_(list(model.parameters()), max_norm)\n    optimizer.step()\n    return float(loss.detach())\n\n\ndef evaluate(model, batch):\n    """Every module gets its own mode back."""\n    modes = [(module, module.training) for module in model.modules()]\n    model.eval()\n    try:\n        with torch.no_grad():\n            loss, token_logits = loss_and_logits(model, batch)\n    finally:\n        for module, mode in modes:\n            module.training = mode\n    labels = batch["labels"]\n    # no logit is greatest at a label of -100, so these are right nowhere\n    right = (token_logits.argmax(dim=-1) == labels).sum().double()\n    return float(loss), float(right / (labels != IGNORE).sum())\n',
+        },
+    ),
+    RightAnswer(
+        "right_flat_softplus_and_slow_check",
+        "chosen positions by index_select in the flat batch; pair loss by softplus; a check against a slow groupby implementation, at random",
+        {
+            "rows": 'def masked_logits(head, hidden, labels, most=None):\n    """By the numbers of the chosen positions in the flat batch."""\n    flat = labels.flatten()\n    places = torch.nonzero(flat != IGNORE).flatten()\n    states = hidden.reshape(-1, hidden.shape[-1]).index_select(0, places)\n    count = len(places)\n    if most is None or most >= count:\n        return head(states), flat[places]\n    table = [head(states[begin : begin + most]) for begin in range(0, count, most)]\n    return torch.cat(table, dim=0), flat[places]\n',
+            "total": 'def pretraining_loss(token_logits, labels, pair_logits, next_sentence_labels):\n    """With two logits, -log P of one is softplus of the other minus it."""\n    true = next_sentence_labels.unsqueeze(1)\n    lead = pair_logits.gather(1, 1 - true) - pair_logits.gather(1, true)\n    pair_loss = torch.nn.functional.softplus(lead).sum() / max(len(lead), 1)\n    return masked_loss(token_logits, labels) + pair_loss\n',
+            "own-check": 'def check_whole_words(implementation):\n    """Compare with a slow implementation of my own, by hand and at random."""\n    import itertools\n    import random as dice\n\n    def slow(chosen, words, most):\n        table = []\n        for picks, numbers in zip(chosen, words):\n            row, place = [], 0\n            for number, group in itertools.groupby(numbers):\n                size = len(list(group))\n                wanted = number >= 0 and any(picks[place : place + size])\n                fits = most is None or sum(row) + size <= most\n                row += [wanted and fits] * size\n                place += size\n            table.append(row)\n        return table\n\n    def compare(chosen, words, most, shape):\n        wanted = torch.tensor(slow(chosen, words, most), dtype=torch.bool, device=device).reshape(shape)\n        a = torch.tensor(chosen, dtype=torch.bool, device=device).reshape(shape)\n        b = torch.tensor(words, dtype=torch.int64, device=device).reshape(shape)\n        a_before, b_before = a.clone(), b.clone()\n        got = implementation(a, b, most)\n        assert isinstance(got, torch.Tensor), "no tensor"\n        assert got.dtype == torch.bool and got.device == a.device, "no bool tensor"\n        assert got.shape == wanted.shape, "shape"\n        assert torch.equal(got, wanted), "wrong"\n        assert torch.equal(a, a_before) and torch.equal(b, b_before), "inputs changed"\n\n    def one(chosen, words, most):\n        compare([[sign == "x" for sign in chosen]], [words], most, (1, len(words)))\n\n    for most in (None, 0, 1, 2, 3, 4, 5, 6, 100):\n        one("..x..x.", [-1, 0, 0, 0, 1, 2, -1], most)\n        one("x..x.x", [5, 5, 5, 4, 4, 9], most)\n        one("x.xx", [-3, 0, -1, -100], most)\n        one("x...x.x...", [0, 0, 1, 1, -1, 0, 0, -2, 0, 0], most)\n        one("xxx", [0, 0, 0], most)\n    one("xx...", [2, 1, 0, 1, 2], None)\n    one("x" + "." * 99, [7] * 100, None)\n    one("." * 99 + "x", [7] * 100, 100)\n    one("." * 99 + "x", [7] * 100, 99)\n    for shape in ((0, 3), (2, 0), (0, 0)):\n        for most in (None, 0, 2):\n            compare([[]] * shape[0] if shape[1] == 0 else [], [[]] * shape[0] if shape[1] == 0 else [], most, shape)\n    draw = dice.Random(5)\n    for turn in range(80):\n        B, T = draw.randint(1, 4), draw.randint(1, 14)\n        words = [[draw.choice((-9, -2, -1, 0, 0, 1, 1, 2, 3)) for _ in range(T)] for _ in range(B)]\n        for row in words:  # longer words\n            for place in range(1, T):\n                if draw.random() < 0.5:\n                    row[place] = row[place - 1]\n        chosen = [[draw.random() < 0.35 for _ in range(T)] for _ in range(B)]\n        compare(chosen, words, draw.choice((None, 0, 1, 2, 3, 4, 5, 7)), (B, T))\n    for shape in ((1, 2), (0, 2), (2, 0)):\n        for fill in (True, False):\n            for most in (-1, -5):\n                a = torch.full(shape, fill, dtype=torch.bool, device=device)\n                for number in (0, -1):\n                    try:\n                        implementation(a, torch.full(shape, number, dtype=torch.int64, device=device), most)\n                    except ValueError:\n                        continue\n                    raise AssertionError("a negative limit must raise a ValueError")\n',
+        },
+    ),
+]
