@@ -375,6 +375,7 @@ def use_embeddings(kind, sizes, dtype, plain, *inputs, BertConfig):
     part = filled(kind(BertConfig(**sizes)), 31, dtype, device).eval()
     if plain:
         part.norm = torch.nn.Identity()
+    part(inputs[0][:, :1])  # what was read before is no matter
     hidden, gradients = with_gradients(part, lambda: part(*inputs))
     return hidden, gradients[plain:]  # without the norm, positions come first
 
@@ -394,7 +395,7 @@ def embedding_cases(plain: bool):
             if places:
                 most = sizes["max_position_embeddings"]
                 chosen = torch.rand(B, T, generator=draw.tensors) * most
-                inputs = ids, kinds, chosen.long().to(draw.device)
+                inputs = *inputs, chosen.long().to(draw.device)
             args = (sizes, dtype, plain, *inputs)
             hint = "Segment ids may change more than once, and a word may have any id."
             return Case(kind, args, hint=hint if plain else "", tolerance=tolerance)
@@ -418,6 +419,7 @@ def embedding_cases(plain: bool):
         yield case("four kinds of segments", 5, 7, type_vocab_size=4)
         yield case("no segment ids", 3, 7, types=())
         yield case("segment ids None", 3, 7, types=(None,))
+        yield case("position ids, and segment ids None", 3, 7, types=(None,), places=True)
 
     return cases
 
@@ -664,6 +666,7 @@ def layer_cases(draw: Draw) -> Iterator[Case]:
             bias = draw.normal(1, T, T, dtype=dtype)
             kind = f"a bias and {kind}"
             yield case(kind, B, T, D, inner, draw.mask(B, T), bias, **about)
+            yield case("a bias and mask None", B, T, D, inner, None, bias, **about)
     yield case("mask None", 3, 5, 6, 7, None)
     yield case("another epsilon", 3, 5, 6, 7, layer_norm_eps=0.5)
     yield case("one sequence", 1, 5, 6, 7)

@@ -450,6 +450,8 @@ def choice_cases(draw: Draw) -> Iterator[Case]:
         if about.get("impossible"):
             table[0, :, :] = -math.inf
             table[1, ::2] = -math.inf
+        if about.get("sure"):
+            table[:, :, 0] = 0.0
         if about.get("close"):
             table[:, 1] = table[:, 0] * (1 - about["close"])
             mask[1] = mask[0]
@@ -489,6 +491,7 @@ def choice_cases(draw: Draw) -> Iterator[Case]:
         yield case("nothing padded", share=1.0)
         yield case("a prior that is sure of an answer", kwargs={"prior": True}, certain=True)
         yield case("answers that are impossible", impossible=True)
+        yield case("tokens of which a model is sure", sure=True)
         yield case("impossible answers of one token", impossible=True, share=0.0)
         yield case("scores that are nearly equal", close=1e-9, hint="They are not equal.")
         kind, hint = "equal scores", "Of equal ones the first is chosen."

@@ -218,6 +218,7 @@ WRONG = [
     ("number types", "lists for tuples", BACK, given("[k, i, j]")),
     ("empty input", "an error where there is no word", WORDS, WORDS + '    if not words:\n        raise ValueError("no word")\n'),
     ("errors that are not raised", "what is no tag ends an open name", ERROR, "            if not begun:\n    " + ERROR + '            tag = sign = "O"\n'),
+    ("errors that are not raised", "a KeyError", ERROR, ERROR.replace("ValueError", "KeyError")),
     ("errors that are not raised", "a type may be empty", " or not kind)", ")"),
     ("errors that are not raised", "an O may have a type", 'tag != "O" and', 'tag[:1] != "O" and'),
     ("errors that are not raised", "signs may be small letters", PARTS, "        tag = tag[:1].upper() + tag[1:]\n" + PARTS),

@@ -2461,6 +2461,9 @@ def check_best(low, high, epochs, what):
     validation = [one_batch((low, 1), (high, 0)), one_batch((low, 1), (high, 0), (high, 0))]
     found = finetune(model, train, validation, epochs, 0.1)
     rounded = [round(a, 2) for a in found]
+    assert len(found) == epochs, (
+        f"{what} finetune must return the accuracy of each of the {epochs} epochs; yours returns {len(found)}."
+    )
     assert max(found) == 1.0 and found[-1] < 1.0, (
         f"{what} some epoch must have accuracy 1, and the last must not; yours has {rounded}. Return what evaluate gives on "
         "the validation batches, and do not change `rate`."
@@ -2576,7 +2579,11 @@ def check_experiment(seed, adjectives, what, least=0.8):
     texts = {(CLS, *(PLACE[word] for word in words), SEP) for words, _ in train}
     watched = Watch()
     begin = time.process_time()
-    model = experiment(watched, list(train), list(validation))
+    lists = list(train), list(validation)
+    model = experiment(watched, *lists)
+    assert lists == (train, validation), (
+        "experiment must leave the lists that it is given as they were; yours changes them."
+    )
     spent = time.process_time() - begin
     assert isinstance(model, Classifier), (
         f"experiment must return a Classifier, as make_model gives it; yours returns {'nothing' if model is None else 'a ' + type(model).__name__}."

@@ -188,7 +188,7 @@ def mix_with(LayerMix, weights, scale):
 
 
 def mixed(LayerMix, weights, scale, states, *left_out):
-    return mix_with(LayerMix, weights, scale)(states, *left_out)
+    return mix_with(LayerMix, weights, scale).eval()(states, *left_out)
 
 
 def mix_learned(LayerMix, weights, scale, states, *left_out):
@@ -429,6 +429,11 @@ def scale_cases(draw: Draw) -> Iterator[Case]:
         train[:, 1] = other[:, 1] = 2.0
         kind = "a feature that is the same in all texts"
         yield Case(kind, (train, other), {}, constant, False)
+    table = [[0, 1, 2, 1e7], [0, 4, 3, 1e7 + 8], [6, 4, 2, 1e7], [6, 1, 3, 1e7 + 8]]
+    train = torch.tensor(table, dtype=DOUBLE, device=draw.device)
+    hint = "A feature that is not the same in all training texts has a deviation."
+    kind = "features that are the same in some texts or nearly so in all"
+    yield Case(kind, (train, train + 1), {}, hint, False)
     for dtype, name in EXACT[::-1]:
         for N, D in ((7, 1), (7, 3), (13, 1), (11, 2)):
             for value in (0.1, 0.3, 0.7):
