@@ -167,6 +167,6 @@ def make(packages: Sequence[str] = PACKAGES) -> dict[str, list[Row]]:
 
 
 def load() -> dict[str, Dataset]:
-    """Return the corpus from the cache, or make it: about forty CPU seconds, once for
-    each set of versions."""
+    """Return the corpus from the cache, or make it: about a minute of CPU time, once
+    for each set of versions."""
     return cached("pydocs", fingerprint(), FEATURES, make)
