@@ -38,6 +38,20 @@ def softmax_mutant(
 
 
 MASKED_SOFTMAX = [
+    Mutant(
+        "wrong_axis_without_a_mask",
+        "takes the softmax over the first dimension where there is no mask",
+        "masked-softmax-rows",
+        "Without a mask, the table of weights is wrong",
+        "visible",
+        {
+            "masked-softmax": (
+                "torch.softmax(scores, dim=-1)",
+                "torch.softmax(scores, dim=0)",
+            )
+        },
+        ("masked-softmax-edges",),
+    ),
     softmax_mutant(
         "softmax_over_the_wrong_axis",
         "takes the softmax over the dimension before the last",

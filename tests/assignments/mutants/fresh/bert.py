@@ -2130,14 +2130,14 @@ LATER = [
     Fresh(
         "further_sep_is_102",
         "writes the further [SEP] as 102 instead of sep_id",
-        "legal input",
+        "hard-wired",
         "input-pair",
         {"pair": ("input_ids += [sep_id] * extra", "input_ids += [102] * extra")},
     ),
     Fresh(
         "filling_keeps_last_segment",
         "gives the filling the segment id of the last token",
-        "state",
+        "legal input",
         "input-batch",
         {"batch": ("[*types, *[0] * filling]", "[*types, *types[-1:] * filling]")},
     ),
@@ -2223,7 +2223,7 @@ LATER = [
     Fresh(
         "dropout_rate_fixed",
         "drops out weights at a rate of 0.1 whatever the config says",
-        "numerics",
+        "hard-wired",
         "attention-dropout",
         {
             "self-attention": (
@@ -2319,7 +2319,7 @@ LATER = [
     Fresh(
         "mask_guessed_from_ids",
         "takes id 0 for filling when no mask is given",
-        "state",
+        "legal input",
         "model-wiring",
         {
             "whole": (
@@ -2331,7 +2331,7 @@ LATER = [
     Fresh(
         "depth_without_mask",
         "forgets the mask when a depth is given",
-        "state",
+        "legal input",
         "model-wiring",
         {
             "whole": (
@@ -2343,7 +2343,7 @@ LATER = [
     Fresh(
         "inner_is_four_d",
         "takes four times D for the width of the network instead of intermediate_size",
-        "state",
+        "hard-wired",
         "sizes-count",
         {
             "count": (
@@ -2403,7 +2403,7 @@ LATER = [
     Fresh(
         "left_over_without_prefix_again",
         "returns the names that are left over without their bert.",
-        "state",
+        "legal input",
         "loading-places",
         {
             "load": (

@@ -2119,7 +2119,7 @@ LATER = [
     Fresh(
         "soft_student_ruled_out_too",
         "takes the ruled-out words out of the student's softmax, too",
-        "gradient",
+        "legal input",
         "distillation-edges",
         {
             "soft": (
@@ -2131,7 +2131,7 @@ LATER = [
     Fresh(
         "soft_skips_tokens_with_ruled_out_words",
         "lets a token with a ruled-out word cost 0",
-        "numerics",
+        "legal input",
         "distillation-edges",
         {
             "soft": (
@@ -2203,7 +2203,7 @@ LATER = [
     Fresh(
         "maxsim_padding_is_minus_10000",
         "fills products with padding of the document with -10000",
-        "legal input",
+        "numerics",
         "maxsim-scores",
         {
             "late-interaction": (
@@ -2227,7 +2227,7 @@ LATER = [
     Fresh(
         "maxsim_any_over_all_documents",
         "asks whether all documents together are padding, not each",
-        "numerics",
+        "leak",
         "maxsim-edges",
         {
             "late-interaction": (
@@ -2311,7 +2311,7 @@ LATER = [
     Fresh(
         "tokens_zero_times_minus_inf",
         "multiplies by the mask, so that -inf at padding becomes nan",
-        "state",
+        "numerics",
         "prompts-tokens",
         {
             "tokens": (
@@ -2323,14 +2323,14 @@ LATER = [
     Fresh(
         "tokens_pads_with_0",
         "fills up with 0 whatever pad is",
-        "state",
+        "hard-wired",
         "prompts-tokens",
         {"tokens": ("*[pad] * (M - len(answer))]", "*[0] * (M - len(answer))]")},
     ),
     Fresh(
         "tokens_last_column_not_read",
         "calls the model without the last column of ids",
-        "state",
+        "legal input",
         "prompts-tokens",
         {
             "tokens": (
@@ -2342,7 +2342,7 @@ LATER = [
     Fresh(
         "tokens_clamps_probabilities",
         "clamps probabilities at 1e-12 before the logarithm",
-        "gradient",
+        "numerics",
         "prompts-tokens",
         {"tokens": (".log_softmax(dim=-1)", ".softmax(dim=-1).clamp(min=1e-12).log()")},
     ),
@@ -2361,7 +2361,7 @@ LATER = [
     Fresh(
         "choice_prior_times_mask",
         "multiplies the prior by the mask",
-        "gradient",
+        "numerics",
         "prompts-choose",
         {
             "choice": (
@@ -2373,7 +2373,7 @@ LATER = [
     Fresh(
         "choice_last_of_equal",
         "sorts the scores and takes the last, so of equal ones the last",
-        "numerics",
+        "legal input",
         "prompts-choose",
         {
             "choice": (
@@ -2409,7 +2409,7 @@ LATER = [
     Fresh(
         "experiment_own_stories",
         "trains on make_data(1), not on the data it is given",
-        "legal input",
+        "hard-wired",
         "experiment-student",
         {
             "experiment": (

@@ -3012,7 +3012,7 @@ LATER = [
     Fresh(
         "cosine_clamps_length",
         "clamps the lengths at 1e-6",
-        "legal input",
+        "numerics",
         "senses-cosines",
         {
             "cosine": (
@@ -3084,21 +3084,21 @@ LATER = [
     Fresh(
         "mix_masks_with_minus_billion",
         "leaves states out with -1e9 instead of -inf",
-        "state",
+        "numerics",
         "layers-mix",
         {"mix": ("-math.inf", "-1e9")},
     ),
     Fresh(
         "mix_leaves_out_in_training_only",
         "uses left_out in training mode only, like dropout",
-        "state",
+        "legal input",
         "layers-mix",
         {"mix": ("number in left_out for", "self.training and number in left_out for")},
     ),
     Fresh(
         "mix_deletes_from_behind",
         "deletes the left-out numbers one after the other, the last of the tuple first",
-        "state",
+        "legal input",
         "layers-mix",
         {
             "mix": (
@@ -3129,7 +3129,7 @@ LATER = [
     Fresh(
         "features_freeze_encoder_for_good",
         "sets requires_grad of the encoder to False and leaves it so",
-        "legal input",
+        "state",
         "features-extract",
         {
             "extract": (
@@ -3196,7 +3196,7 @@ LATER = [
     Fresh(
         "span_of_twenty_likeliest",
         "looks at the 20 greatest starts and ends only",
-        "legal input",
+        "cut-off",
         "spans-best",
         {
             "span": (
@@ -3280,14 +3280,14 @@ LATER = [
     Fresh(
         "evaluate_rounds",
         "rounds the accuracy to four digits",
-        "legal input",
+        "numerics",
         "tuning-evaluate",
         {"measure": ("return right / count", "return round(right / count, 4)")},
     ),
     Fresh(
         "finetune_best_must_exceed_zero",
         "begins with the best accuracy 0, so accuracy 0 is never the best",
-        "state",
+        "legal input",
         "tuning-best",
         {"tune": ("default=-1.0", "default=0.0")},
     ),

@@ -2464,7 +2464,7 @@ LATER = [
     Fresh(
         "next_relabels_equal_segment",
         "labels a random segment of another document IS_NEXT if it reads like the true next one",
-        "numerics",
+        "legal input",
         "pairs-chance",
         {
             "next": (
@@ -2476,7 +2476,7 @@ LATER = [
     Fresh(
         "next_shuffles_half_and_half",
         "shuffles a list with exactly half of each label instead of throwing a coin for each pair",
-        "state",
+        "chance",
         "pairs-chance",
         {
             "next": (
@@ -2512,7 +2512,7 @@ LATER = [
     Fresh(
         "pack_cuts_at_512",
         "cuts sequences to BERT's 512 positions, the last [SEP] with them",
-        "legal input",
+        "hard-wired",
         "pairs-pack",
         {
             "pack": (
@@ -2680,7 +2680,7 @@ LATER = [
     Fresh(
         "evaluate_throws_gradients_away",
         "calls model.zero_grad() in evaluate, so gradients that the caller has collected are gone",
-        "gradient",
+        "state",
         "step-evaluate",
         {
             "train": (
